@@ -2,7 +2,7 @@
  *
  *   mpi_run OVER STRATEGY STEPS FOLDER [MODE]
  *
- * OVER: mpi, launcher. MODE: plain; subset (rank 1 does not train, and solves meanwhile); save (a checkpoint every 5
+ * OVER: mpi, launcher (through memory that ranks of one machine share), gloo (of the launcher's ranks). MODE: plain; subset (rank 1 does not train, and solves meanwhile); save (a checkpoint every 5
  * steps, and a start from the newest one); time (prints microseconds a step); hang (rank 1 stops coming); thread
  * (trains in another thread than that of MPI_Init); single, uninitialised, fatal (what must be refused). At the end the
  * checkpoint FOLDER/end.ckpt is written. */
@@ -66,9 +66,9 @@ static void train(MPI_Comm communicator) {
   snprintf(text, sizeof text,
            "{\"seed\": 9, \"trainer\": {\"accelerator\": \"cpu\", \"strategy\": \"%s\", \"precision\": \"64-true\","
            " \"max_epochs\": -1, \"accumulate_grad_batches\": %d, \"gradient_clip_val\": 1.0,"
-           " \"timeout_seconds\": %d},"
+           " \"process_group_backend\": \"%s\", \"timeout_seconds\": %d},"
            " \"model\": {\"class\": \"MLPRegressor\", \"features\": %d, \"hidden\": [%d, %d], \"outputs\": 2}}",
-           strategy, is_large ? 1 : 2, is_mode("hang") ? 3 : 60, FEATURES, is_large ? 256 : 24,
+           strategy, is_large ? 1 : 2, strcmp(over, "gloo") == 0 ? "gloo" : "auto", is_mode("hang") ? 3 : 60, FEATURES, is_large ? 256 : 24,
            is_large ? 256 : 24);
   config.text = text;
   options.config = &config;
