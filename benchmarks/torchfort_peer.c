@@ -19,8 +19,8 @@
  *   cmake --build BUILD --target torchfort
  *   cc -std=c99 -O2 benchmarks/torchfort_peer.c -o torchfort_peer -LBUILD/lib -ltorchfort -lm \
  *     -Wl,-rpath,BUILD/lib -Wl,-rpath-link,TORCH/lib
- *   cc -std=c99 -O2 -DLEVIN -Iinclude benchmarks/torchfort_peer.c -o levin_peer -LLEVIN_BUILD/hosts -llevin_c -lm \
- *     -Wl,-rpath,LEVIN_BUILD/hosts -Wl,-rpath-link,TORCH/lib
+ *   cc -std=c99 -O2 -DLEVIN -Iinclude benchmarks/torchfort_peer.c -o levin_peer -LLEVIN_BUILD/lib -llevin_c -lm \
+ *     -Wl,-rpath,LEVIN_BUILD/lib -Wl,-rpath-link,TORCH/lib
  *
  * Set OMP_NUM_THREADS=1. */
 #define _POSIX_C_SOURCE 200809L
