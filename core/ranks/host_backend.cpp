@@ -1,10 +1,9 @@
-#include <ATen/core/ivalue.h>
 #include <c10/util/Exception.h>
 #include <levin/core/ranks/host_transport.h>
 #include <levin/core/ranks/process_group_backends.h>
+#include <levin/core/ranks/waited_work.h>
 #include <levin/core/system/error.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -20,81 +19,57 @@ using Kind = HostTransport::Kind;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 
-/// An operation that this rank has begun; who waits for it continues it.
-class HostWork final : public c10d::Work {
+/// An operation that this rank has begun.
+class HostWork final : public WaitedWork {
  public:
   HostWork(std::unique_ptr<HostTransport::Request> request, Tensors held, Tensors results,
            std::chrono::milliseconds timeout, std::function<void()> give_back)
-      : request_(std::move(request)),
-        held_(std::move(held)),
-        results_(std::move(results)),
-        timeout_(timeout),
-        give_back_(std::move(give_back)) {}
+      : WaitedWork(std::move(results), timeout, std::move(give_back)),
+        request_(std::move(request)),
+        held_(std::move(held)) {}
 
-  bool isCompleted() override {
+ private:
+  bool has_ended() override {
     const std::lock_guard lock(mutex_);
     try {
       return advance();
-    } catch (const std::exception&) {  // `wait` throws it
+    } catch (const std::exception&) {  // `finish` throws it
       return true;
     }
   }
-  bool isSuccess() const override { return !failure_; }
-  std::exception_ptr exception() const override { return failure_; }
-  Tensors result() override { return results_; }
-  void synchronize() override { wait(); }
-  bool wait(std::chrono::milliseconds timeout = kNoTimeout) override {
+  void finish(std::chrono::milliseconds limit) override {
     const std::lock_guard lock(mutex_);
     const auto begun = std::chrono::steady_clock::now();
-    const std::chrono::milliseconds limit = timeout == kNoTimeout ? timeout_ : timeout;
     constexpr int kSpins = 2000;
     for (int64_t i = 0; !advance(); ++i) {
       if (i < kSpins) continue;
-      if (std::chrono::steady_clock::now() - begun > limit) {
-        failure_ = std::make_exception_ptr(
-            c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
-                                  c10::str("timed out after ", limit.count(), " ms over the host's communicator")));
-        std::rethrow_exception(failure_);
-      }
+      if (std::chrono::steady_clock::now() - begun > limit)
+        fail(c10::str("timed out after ", limit.count(), " ms over the host's communicator"));
       std::this_thread::yield();
     }
-    return true;
   }
-  /// A future has no place for the thread that waits for it: the operation has ended when this returns.
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-    try {
-      wait();
-      future->markCompleted(c10::IValue(results_));
-    } catch (...) {
-      future->setError(std::current_exception());
-    }
-    return future;
-  }
-
- private:
   bool advance() {
     if (failure_) std::rethrow_exception(failure_);
     if (!request_) return true;
     try {
       if (!request_->test()) return false;
     } catch (const std::exception& error) {
-      failure_ = std::make_exception_ptr(c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
-                                                               "the host's communicator: " + message_of(error)));
-      std::rethrow_exception(failure_);
+      fail("the host's communicator: " + message_of(error));
     }
     request_.reset();
-    if (const auto give_back = std::exchange(give_back_, nullptr)) give_back();
     held_.clear();
     return true;
+  }
+  /// Throws, now and at each later call.
+  [[noreturn]] void fail(const std::string& why) {
+    failure_ =
+        std::make_exception_ptr(c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, why));
+    std::rethrow_exception(failure_);
   }
 
   std::mutex mutex_ = {};
   std::unique_ptr<HostTransport::Request> request_;
   Tensors held_;  ///< the memory that the operation reads and writes
-  Tensors results_;
-  std::chrono::milliseconds timeout_;
-  std::function<void()> give_back_;
   std::exception_ptr failure_ = {};
 };
 

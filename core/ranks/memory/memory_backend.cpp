@@ -1,8 +1,7 @@
 #include <levin/core/ranks/memory/memory_backend.h>
-#include <ATen/core/ivalue.h>
 #include <levin/core/ranks/memory/collective_queue.h>
 #include <levin/core/ranks/memory/forwarding_backend.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <levin/core/ranks/waited_work.h>
 
 #include <algorithm>
 #include <functional>
@@ -17,58 +16,21 @@ namespace {
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 
-/// A collective that this rank has begun. Who waits for it runs it.
-class MemoryWork final : public c10d::Work {
+/// A collective that this rank has begun.
+class MemoryWork final : public WaitedWork {
  public:
   MemoryWork(std::shared_ptr<CollectiveQueue> queue, std::shared_ptr<CollectiveQueue::Call> call, Tensors results,
              std::chrono::milliseconds timeout, std::function<void()> give_back)
-      : queue_(std::move(queue)),
-        call_(std::move(call)),
-        results_(std::move(results)),
-        timeout_(timeout),
-        give_back_(std::move(give_back)) {}
-
-  bool isCompleted() override {
-    if (!queue_->is_done(call_)) return false;
-    try {
-      wait();
-    } catch (const std::exception&) {  // isSuccess tells
-    }
-    return true;
-  }
-  bool isSuccess() const override { return !failure_; }
-  std::exception_ptr exception() const override { return failure_; }
-  Tensors result() override { return results_; }
-  void synchronize() override { wait(); }
-  bool wait(std::chrono::milliseconds timeout = kNoTimeout) override {
-    try {
-      queue_->finish(call_, timeout == kNoTimeout ? timeout_ : timeout);
-    } catch (...) {
-      failure_ = std::current_exception();
-      throw;
-    }
-    if (const auto give_back = std::exchange(give_back_, nullptr)) give_back();
-    return true;
-  }
-  /// A future has no place for the thread that waits for it: the collective has ended when this returns.
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-    try {
-      wait();
-      future->markCompleted(c10::IValue(results_));
-    } catch (...) {
-      future->setError(std::current_exception());
-    }
-    return future;
-  }
+      : WaitedWork(std::move(results), timeout, std::move(give_back)),
+        queue_(std::move(queue)),
+        call_(std::move(call)) {}
 
  private:
+  bool has_ended() override { return queue_->is_done(call_); }
+  void finish(std::chrono::milliseconds limit) override { queue_->finish(call_, limit); }
+
   std::shared_ptr<CollectiveQueue> queue_;
   std::shared_ptr<CollectiveQueue::Call> call_;
-  Tensors results_;
-  std::chrono::milliseconds timeout_;
-  std::function<void()> give_back_;  ///< copies results to tensors with gaps
-  std::exception_ptr failure_ = {};
 };
 
 class MemoryBackend final : public ForwardingBackend {
