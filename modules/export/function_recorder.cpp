@@ -46,10 +46,7 @@ Entries inputs_of_example(const Batch& example) {
 }
 
 FunctionRecorder::FunctionRecorder(torch::nn::Module& module, const ExportOptions& options)
-    : module_(module), options_(options) {
-  modes_.emplace_back(&module, module.is_training());
-  for (const auto& part : module.named_modules("", /*include_self=*/false))
-    modes_.emplace_back(part.value().get(), part.value()->is_training());
+    : module_(module), options_(options), modes_(module) {
   for (const at::Tensor& buffer : module.buffers())
     if (buffer.defined()) buffers_.emplace_back(buffer, buffer.clone());
   module.train(!options.inference);
@@ -57,8 +54,7 @@ FunctionRecorder::FunctionRecorder(torch::nn::Module& module, const ExportOption
 
 FunctionRecorder::~FunctionRecorder() {
   restore_buffers();
-  // `train` sets the parts below, too, which come later.
-  for (const auto& [part, is_training] : modes_) part->train(is_training);
+  modes_.restore();
 }
 
 void FunctionRecorder::restore_buffers() const {

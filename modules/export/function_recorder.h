@@ -3,6 +3,7 @@
 #include <levin/data/batch.h>
 #include <levin/modules/export/export_program.h>
 #include <levin/modules/export/program_of_graph.h>
+#include <levin/modules/training_modes.h>
 #include <torch/nn/module.h>
 
 #include <string>
@@ -46,7 +47,7 @@ class FunctionRecorder {
 
   torch::nn::Module& module_;
   const ExportOptions& options_;
-  std::vector<std::pair<torch::nn::Module*, bool>> modes_ = {};
+  TrainingModes modes_;
   std::vector<std::pair<at::Tensor, at::Tensor>> buffers_ = {};  ///< with their values before
 };
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/multinomial.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/nn/configured_optimizer.h>
+#include <levin/modules/training_modes.h>
 
 #include <algorithm>
 #include <tuple>
@@ -13,23 +14,6 @@
 
 namespace levin::nn {
 namespace {
-
-/// Puts a module into eval mode; the destructor restores the mode of each submodule.
-class EvalMode {
- public:
-  explicit EvalMode(torch::nn::Module& module) {
-    for (const auto& part : module.modules()) modes_.emplace_back(part, part->is_training());
-    module.eval();
-  }
-  ~EvalMode() {
-    for (const auto& [part, training] : modes_) part->train(training);
-  }
-  EvalMode(const EvalMode&) = delete;
-  EvalMode& operator=(const EvalMode&) = delete;
-
- private:
-  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> modes_ = {};
-};
 
 at::Tensor mean_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
   return at::cross_entropy_loss(logits.flatten(0, 1), target.flatten());

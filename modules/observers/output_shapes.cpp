@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <levin/modules/observers/tensor_place.h>
+#include <levin/modules/training_modes.h>
 #include <torch/nn/module.h>
 
 #include <memory>
@@ -63,9 +64,8 @@ void operation_ends(const at::RecordFunction& operation, at::ObserverContext* co
 
 OutputShapes observe_output_shapes(torch::nn::Module& module, const std::function<void()>& forward) {
   Search own;
-  std::vector<std::pair<torch::nn::Module*, bool>> modes;
+  const TrainingModes modes(module);
   const auto enter = [&](torch::nn::Module& submodule) {
-    modes.emplace_back(&submodule, submodule.is_training());
     for (const at::Tensor& parameter : submodule.parameters(/*recurse=*/false))
       if (parameter.numel() > 0) own.owners.emplace(TensorPlace(parameter), &submodule);
   };
@@ -79,7 +79,7 @@ OutputShapes observe_output_shapes(torch::nn::Module& module, const std::functio
   const auto put_back = [&](void*) {
     at::removeCallback(handle);
     search = nullptr;
-    for (const auto& [submodule, training] : modes) submodule->train(training);
+    modes.restore();
   };
   const std::unique_ptr<void, decltype(put_back)> guard(&own, put_back);
   search = &own;
