@@ -11,7 +11,8 @@ endif()
 
 function(levin_add_fortran)
   add_library(levin_fortran STATIC "${LEVIN_HOSTS_SOURCES}/fortran/levin.f90"
-    "${LEVIN_HOSTS_SOURCES}/fortran/levin_mpi.f90" "${LEVIN_HOSTS_SOURCES}/fortran/descriptor.c")
+    "${LEVIN_HOSTS_SOURCES}/fortran/levin_mpi.f90" "${LEVIN_HOSTS_SOURCES}/fortran/levin_texts.f90"
+    "${LEVIN_HOSTS_SOURCES}/fortran/descriptor.c")
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/levin_modules")
   set_target_properties(levin_fortran PROPERTIES Fortran_MODULE_DIRECTORY "${modules}" POSITION_INDEPENDENT_CODE ON)
   target_include_directories(levin_fortran INTERFACE "${modules}")

@@ -181,6 +181,10 @@ void Results::set(const Batch& batch) {
   }
 }
 
+void Results::detach() {
+  for (auto& [name, tensor] : tensors_) tensor = tensor.detach();
+}
+
 void Results::give(size_t place, levin_array& array) const {
   if (place >= tensors_.size()) throw UsageError("there is no array ", place, ": there are ", tensors_.size());
   describe(tensors_[place].second, tensors_[place].first.c_str(), array);

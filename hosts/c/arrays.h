@@ -61,6 +61,8 @@ class Results {
  public:
   void set(NamedTensors tensors) { tensors_ = std::move(tensors); }
   void set(const Batch& batch);
+  /// Drops what backward would need.
+  void detach();
   size_t count() const { return tensors_.size(); }
   /// Throws levin::UsageError if there is no such place. An undefined tensor has no data.
   void give(size_t place, levin_array& array) const;

@@ -1,7 +1,6 @@
 #include <levin/hosts/c/call.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
-#include <levin/hosts/c/model.h>
 #include <levin/hosts/c/status.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -14,17 +13,15 @@ Calls& calls() {
   return all;
 }
 
-Call::Call(std::shared_ptr<LightningModule> module, const levin_array* inputs, size_t count, const Asked& asked,
-           const Context& context)
-    : module_(std::move(module)), wanted_(asked.wanted), is_for_step_(asked.is_for_step) {
+Call::Call(const Model& model, const levin_array* inputs, size_t count, const Asked& asked, const Context& context)
+    : module_(model.module()), wanted_(asked.wanted), is_for_step_(asked.is_for_step) {
   if ((wanted_ & ~(LEVIN_INPUT_GRADIENTS | LEVIN_WEIGHT_GRADIENTS)) != 0)
     throw UsageError("wanted is ", wanted_, ", expected LEVIN_INPUT_GRADIENTS, LEVIN_WEIGHT_GRADIENTS, both or 0");
   std::string name = text_of(asked.function);
   if (asked.function == nullptr) name = module_->export_functions().contains("forward") ? "forward" : "predict_step";
   const BatchFunction called = function_of(*module_, name);
-  const ModuleInputs of_module(*module_);
-  const Batch given_batch = BatchMaker().make(inputs, count, of_module.dtypes());
-  const c10::Device device = of_module.device();
+  const Batch given_batch = BatchMaker().make(inputs, count, model.inputs().dtypes());
+  const c10::Device device = model.inputs().device();
   const at::AutoGradMode gradients(true);
   Batch batch;
   for (const std::string& entry : given_batch.names()) {
@@ -36,13 +33,9 @@ Call::Call(std::shared_ptr<LightningModule> module, const levin_array* inputs, s
   }
   Batch result;
   context([&] { result = called(batch); });
-  NamedTensors detached;
   outputs_.set(result);  // which refuses what are no tensors
-  for (const std::string& entry : result.names()) {
-    graph_outputs_.push_back(result[entry]);
-    detached.emplace_back(entry, result[entry].detach());
-  }
-  outputs_.set(std::move(detached));
+  for (const std::string& entry : result.names()) graph_outputs_.push_back(result[entry]);
+  outputs_.detach();
 }
 
 at::Tensor Call::gradient_for(size_t output, const levin_array& gradient) const {
@@ -64,45 +57,43 @@ void Call::backward(const levin_array* gradients, size_t count) {
   gradients_ = std::move(all);
   has_gradients_ = true;
 
+  NamedTensors of_inputs = inputs_, of_weights;
+  if ((wanted_ & LEVIN_WEIGHT_GRADIENTS) != 0 && !is_for_step_)
+    for (const auto& parameter : module_->named_parameters())
+      of_weights.emplace_back(parameter.key(), parameter.value());
+  take_gradients(of_inputs, of_weights);
+  input_gradients_.set(std::move(of_inputs));
+  weight_gradients_.set(std::move(of_weights));
+  if (!is_for_step_) graph_outputs_.clear();
+}
+
+void Call::take_gradients(NamedTensors& inputs, NamedTensors& weights) const {
   std::vector<at::Tensor> outputs, of_outputs, sources;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < graph_outputs_.size(); ++i) {
     if (!gradients_[i].defined() || !graph_outputs_[i].requires_grad()) continue;
     outputs.push_back(graph_outputs_[i]);
     of_outputs.push_back(gradients_[i]);
   }
-  NamedTensors of_inputs, of_weights;
-  for (const auto& [name, input] : inputs_) {
-    of_inputs.emplace_back(name, at::Tensor());
-    if (input.requires_grad()) sources.push_back(input);
-  }
-  const bool wants_weights = (wanted_ & LEVIN_WEIGHT_GRADIENTS) != 0 && !is_for_step_;
-  if (wants_weights) {
-    for (const auto& parameter : module_->named_parameters()) {
-      of_weights.emplace_back(parameter.key(), at::Tensor());
-      if (parameter.value().requires_grad()) sources.push_back(parameter.value());
-    }
-  }
-  if (!sources.empty()) {
+  for (const NamedTensors* tensors : {&inputs, &weights})
+    for (const auto& [name, tensor] : *tensors)
+      if (tensor.requires_grad()) sources.push_back(tensor);
+  std::vector<at::Tensor> found(sources.size());
+  if (!sources.empty() && !outputs.empty()) {
     const at::AutoGradMode with_gradients(true);
-    std::vector<at::Tensor> found(sources.size());
-    if (!outputs.empty())
-      found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
-                                    /*create_graph=*/false, /*allow_unused=*/true);
-    for (size_t i = 0; i < found.size(); ++i)
-      if (!found[i].defined()) found[i] = at::zeros_like(sources[i]);
-    size_t next = 0;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].second.requires_grad()) of_inputs[i].second = std::move(found[next++]);
-    size_t place = 0;
-    for (const auto& parameter : module_->named_parameters()) {
-      if (!wants_weights) break;
-      if (parameter.value().requires_grad()) of_weights[place].second = std::move(found[next++]);
-      ++place;
+    found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
+                                  /*create_graph=*/false, /*allow_unused=*/true);
+  }
+  size_t next = 0;
+  for (NamedTensors* tensors : {&inputs, &weights}) {
+    for (auto& [name, tensor] : *tensors) {
+      if (!tensor.requires_grad()) {
+        tensor.reset();
+        continue;
+      }
+      at::Tensor& gradient = found[next++];
+      tensor = gradient.defined() ? std::move(gradient) : at::zeros_like(tensor);
     }
   }
-  input_gradients_.set(std::move(of_inputs));
-  weight_gradients_.set(std::move(of_weights));
-  if (!is_for_step_) graph_outputs_.clear();
 }
 
 const Results& Call::after_backward(const Results& results) const {
@@ -134,7 +125,7 @@ levin_status levin_model_call(levin_model* model, const char* function, const le
     given(call, "the call") = nullptr;
     const auto plainly = [](const std::function<void()>& run) { run(); };
     const Call::Asked asked{.function = function, .wanted = wanted};
-    *call = calls().add(std::make_shared<Call>(models().at(model)->module(), inputs, count, asked, plainly));
+    *call = calls().add(std::make_shared<Call>(*models().at(model), inputs, count, asked, plainly));
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/hosts/c/arrays.h>
 #include <levin/hosts/c/handles.h>
+#include <levin/hosts/c/model.h>
 #include <levin/modules/lightning_module.h>
 
 #include <cstdint>
@@ -22,8 +23,7 @@ class Call {
     int32_t wanted = 0;              ///< LEVIN_INPUT_GRADIENTS, LEVIN_WEIGHT_GRADIENTS
     bool is_for_step = false;        ///< the graph is kept for a step's backward, which computes the weights' gradients
   };
-  Call(std::shared_ptr<LightningModule> module, const levin_array* inputs, size_t count, const Asked& asked,
-       const Context& context);
+  Call(const Model& model, const levin_array* inputs, size_t count, const Asked& asked, const Context& context);
 
   const Results& outputs() const { return outputs_; }
   /// Takes the gradients of the outputs. Throws levin::UsageError for other shapes, and at the second time.
@@ -39,6 +39,9 @@ class Call {
  private:
   const Results& after_backward(const Results& results) const;
   at::Tensor gradient_for(size_t output, const levin_array& gradient) const;
+  /// Puts in the place of each tensor that requires one its gradient, by those of the outputs, and nothing in the place
+  /// of the others.
+  void take_gradients(NamedTensors& inputs, NamedTensors& weights) const;
 
   std::shared_ptr<LightningModule> module_;
   int32_t wanted_;

@@ -157,7 +157,7 @@ std::shared_ptr<Call> HostSession::call(const levin_array* inputs, size_t count,
   const GeneratorScope generator(session_->generator());
   const auto in_precision = [&](const std::function<void()>& run) { precision_->forward_context(run); };
   const Call::Asked asked{.function = function, .wanted = wanted, .is_for_step = true};
-  auto made = std::make_shared<Call>(model_->module(), inputs, count, asked, in_precision);
+  auto made = std::make_shared<Call>(*model_, inputs, count, asked, in_precision);
   if (is_in_loss_) calls_of_step_.push_back(made);
   return made;
 }

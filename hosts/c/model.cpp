@@ -1,5 +1,6 @@
 #include <levin/hosts/c/model.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/ScopeExit.h>
 #include <levin/core/state/state.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/status.h>
@@ -12,25 +13,6 @@ namespace levin::c {
 Models& models() {
   static Models all("a model");
   return all;
-}
-
-EvalMode::Scope::Scope(EvalMode& mode) : mode_(mode) {
-  auto& parts = mode.parts_;
-  if (parts.empty()) {
-    parts.emplace_back(&mode.module_, false);
-    for (const auto& part : mode.module_.modules(/*include_self=*/false)) parts.emplace_back(part.get(), false);
-  }
-  for (auto& [part, was_training] : parts) {
-    was_training = part->is_training();
-    has_changed_ = has_changed_ || was_training;
-  }
-  if (has_changed_) mode.module_.eval();
-}
-
-EvalMode::Scope::~Scope() {
-  if (!has_changed_) return;
-  // `train` sets the parts below, too, which come later.
-  for (const auto& [part, was_training] : mode_.parts_) part->train(was_training);
 }
 
 ModuleInputs::ModuleInputs(const LightningModule& module)
@@ -60,12 +42,23 @@ BatchFunction function_of(LightningModule& module, const std::string& name) {
   throw UsageError("the model has no function '", name, "'; it has ", names);
 }
 
+Batch Model::evaluate(const BatchFunction& function, const Batch& batch) {
+  const at::NoGradGuard no_gradients;
+  if (modes_)
+    modes_->remember();
+  else
+    modes_.emplace(*module_);
+  const bool changes = modes_->has_training_part();
+  const auto as_before = c10::make_scope_exit([&] {
+    if (changes) modes_->restore();
+  });
+  if (changes) module_->eval();
+  return function(batch.to(inputs_.device()));
+}
+
 void Model::run(const char* function, const levin_array* inputs, size_t count) {
   const Batch batch = batches_.make(inputs, count, inputs_.dtypes());
-  const BatchFunction called = function_of(*module_, function == nullptr ? "predict_step" : function);
-  const at::NoGradGuard no_gradients;
-  const EvalMode::Scope evaluation(eval_);
-  results_.set(called(batch.to(inputs_.device())));
+  results_.set(evaluate(function_of(*module_, function == nullptr ? "predict_step" : function), batch));
 }
 
 void Model::find_example() {
@@ -73,10 +66,8 @@ void Model::find_example() {
   const Batch& example = module_->example_input;
   if (example.empty())
     throw UsageError("the model has no example, so that its inputs and outputs are not known before it is run");
-  const at::NoGradGuard no_gradients;
-  const EvalMode::Scope evaluation(eval_);
   example_inputs_.set(example);
-  example_outputs_.set(module_->predict_step(example.to(inputs_.device()), 0));
+  example_outputs_.set(evaluate(function_of(*module_, "predict_step"), example));
   has_example_ = true;
 }
 

@@ -2,35 +2,14 @@
 #include <levin/hosts/c/arrays.h>
 #include <levin/hosts/c/handles.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/training_modes.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace levin::c {
-
-/// Puts a module and its parts into eval mode, and back.
-class EvalMode {
- public:
-  explicit EvalMode(torch::nn::Module& module) : module_(module) {}
-
-  class Scope {
-   public:
-    explicit Scope(EvalMode& mode);
-    ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    EvalMode& mode_;
-    bool has_changed_ = false;
-  };
-
- private:
-  torch::nn::Module& module_;
-  std::vector<std::pair<torch::nn::Module*, bool>> parts_ = {};  ///< and whether they were training
-};
 
 /// What a module takes its inputs as. It keeps the module's first parameter, since a search takes longer than a small
 /// step.
@@ -49,8 +28,7 @@ class ModuleInputs {
 /// A module for the host, and what its newest call left.
 class Model {
  public:
-  explicit Model(std::shared_ptr<LightningModule> module)
-      : module_(std::move(module)), inputs_(*module_), eval_(*module_) {}
+  explicit Model(std::shared_ptr<LightningModule> module) : module_(std::move(module)), inputs_(*module_) {}
 
   const std::shared_ptr<LightningModule>& module() const { return module_; }
   const ModuleInputs& inputs() const { return inputs_; }
@@ -65,10 +43,12 @@ class Model {
 
  private:
   void find_example();
+  /// Calls a function of the module in evaluation and without gradients.
+  Batch evaluate(const BatchFunction& function, const Batch& batch);
 
   std::shared_ptr<LightningModule> module_;
   ModuleInputs inputs_;
-  EvalMode eval_;
+  std::optional<TrainingModes> modes_ = {};  ///< kept between runs
   BatchMaker batches_ = {};
   Results results_ = {}, example_inputs_ = {}, example_outputs_ = {}, weights_ = {};
   bool has_example_ = false;

@@ -14,6 +14,7 @@
 !
 ! Places (of results, weights, optimizers) count from 1; epochs and batches of an epoch from 0, as in levin's logs.
 module levin
+  use levin_texts, only: conclude_with, text_of
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_funloc, c_funptr, c_f_pointer, c_int32_t, &
     c_int64_t, c_loc, c_null_char, c_null_ptr, c_null_funptr, c_ptr, c_size_t, c_associated
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
@@ -243,11 +244,6 @@ module levin
   ! ---- C ----
 
   interface
-    pure function c_strlen(text) result(length) bind(C, name="strlen")
-      import :: c_ptr, c_size_t
-      type(c_ptr), value, intent(in) :: text
-      integer(c_size_t) :: length
-    end function
     function c_error() result(text) bind(C, name="levin_error")
       import :: c_ptr
       type(c_ptr) :: text
@@ -643,24 +639,6 @@ contains
 
   ! ---- texts and errors ----
 
-  ! Copies a text of C's.
-  function text_of(text) result(copy)
-    type(c_ptr), intent(in) :: text
-    character(:), allocatable :: copy
-    character(kind=c_char), pointer :: characters(:)
-    integer(c_size_t) :: i, length
-    if (.not. c_associated(text)) then
-      copy = ""
-      return
-    end if
-    length = c_strlen(text)
-    call c_f_pointer(text, characters, [length])
-    allocate (character(length) :: copy)
-    do i = 1, length
-      copy(i:i) = characters(i)
-    end do
-  end function
-
   ! Makes a text of C's, without the blanks at the end. What is absent stays unallocated: a null in C.
   subroutine to_c(text, copy)
     character(*), intent(in), optional :: text
@@ -741,16 +719,6 @@ contains
     else if (present(stat)) then
       stat = levin_ok
     end if
-  end subroutine
-
-  subroutine conclude_with(status, text, stat, errmsg)
-    integer, intent(in) :: status
-    character(*), intent(in) :: text
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    if (.not. present(stat)) error stop "levin: "//text
-    stat = status
-    if (present(errmsg)) errmsg = text
   end subroutine
 
   ! ---- arrays ----

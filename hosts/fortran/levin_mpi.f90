@@ -1,8 +1,9 @@
 ! The ranks of an MPI communicator, for session%start(..., ranks=ranks). It uses neither of MPI's Fortran modules: a
 ! communicator of `mpi_f08` is given as comm%mpi_val.
 module levin_mpi
-  use levin, only: levin_ranks
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_ptr, c_f_pointer, c_sizeof, c_size_t
+  use levin, only: levin_ok, levin_ranks
+  use levin_texts, only: conclude_with, text_of
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_ptr, c_sizeof
   implicit none
   private
   public :: levin_mpi_ranks
@@ -18,11 +19,6 @@ module levin_mpi
       import :: c_ptr
       type(c_ptr) :: text
     end function
-    function c_strlen(text) result(length) bind(C, name="strlen")
-      import :: c_ptr, c_size_t
-      type(c_ptr), value :: text
-      integer(c_size_t) :: length
-    end function
   end interface
 contains
   ! Makes ranks of a duplicate of the communicator. All of its ranks call it together, after MPI_Init_thread with
@@ -32,22 +28,13 @@ contains
     type(levin_ranks), intent(out) :: ranks
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(kind=c_char), pointer :: letters(:)
-    character(:), allocatable :: text
-    type(c_ptr) :: error
     integer(c_int32_t) :: status
-    integer :: i
     ranks%struct_size = c_sizeof(ranks)
     status = c_ranks(int(communicator, c_int), ranks)
-    if (present(stat)) stat = status
-    if (status == 0) return
-    error = c_error()
-    call c_f_pointer(error, letters, [c_strlen(error)])
-    allocate (character(size(letters)) :: text)
-    do i = 1, size(letters)
-      text(i:i) = letters(i)
-    end do
-    if (present(errmsg)) errmsg = text
-    if (.not. present(stat)) error stop text
+    if (status /= levin_ok) then
+      call conclude_with(int(status), text_of(c_error()), stat, errmsg)
+    else if (present(stat)) then
+      stat = levin_ok
+    end if
   end subroutine
 end module

@@ -198,42 +198,41 @@ static const char* error_of(void* context) { return ((Ranks*)context)->error; }
 
 static levin_status part(void* context, const int32_t* numbers, int32_t count, levin_ranks* made);
 
-/* Takes the communicator, which is levin's own. */
-static levin_status fill(MPI_Comm communicator, int is_multiple, levin_ranks* made) {
-  Ranks* ranks = (Ranks*)calloc(1, sizeof *ranks);
+/* Finds out which ranks are on this machine, and the machine's number: machines are numbered by their first ranks. */
+static int find_machine(MPI_Comm communicator, levin_ranks* made) {
   MPI_Comm machine;
-  int is_first, first = 0, code, rank, size, local_rank, local_size, node = 0;
-  if (ranks == NULL) return LEVIN_NO_MEMORY;
-  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  int is_first, first = 0, rank, local_rank, local_size, node = 0, code;
   MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &size);
   code = MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine);
-  if (code != MPI_SUCCESS) {
-    free(ranks);
-    return LEVIN_FAILED;
-  }
+  if (code != MPI_SUCCESS) return code;
   MPI_Comm_rank(machine, &local_rank);
   MPI_Comm_size(machine, &local_size);
-  /* Machines are numbered by their first ranks. */
   is_first = local_rank == 0;
   code = MPI_Scan(&is_first, &first, 1, MPI_INT, MPI_SUM, communicator);
-  if (code == MPI_SUCCESS) {
-    node = first - 1;
-    code = MPI_Bcast(&node, 1, MPI_INT, 0, machine);
-  }
+  node = first - 1;
+  if (code == MPI_SUCCESS) code = MPI_Bcast(&node, 1, MPI_INT, 0, machine);
   MPI_Comm_free(&machine);
-  if (code != MPI_SUCCESS) {
-    free(ranks);
-    return LEVIN_FAILED;
-  }
+  made->local_rank = local_rank;
+  made->local_size = local_size;
+  made->node = node;
+  return code;
+}
+
+/* Takes the communicator, which is levin's own. */
+static levin_status fill(MPI_Comm communicator, int is_multiple, levin_ranks* made) {
+  Ranks* ranks;
+  int rank, size;
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  if (find_machine(communicator, made) != MPI_SUCCESS) return LEVIN_FAILED;
+  ranks = (Ranks*)calloc(1, sizeof *ranks);
+  if (ranks == NULL) return LEVIN_NO_MEMORY;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
   ranks->communicator = communicator;
   ranks->is_multiple = is_multiple;
   made->context = ranks;
   made->rank = rank;
   made->size = size;
-  made->local_rank = local_rank;
-  made->local_size = local_size;
-  made->node = node;
   made->begin = begin;
   made->test = test;
   made->part = part;
