@@ -3,41 +3,23 @@
 usage: fortran_closure_test.py PROGRAM
 """
 
-import os
 import pathlib
 import random
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 
-ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMP_NUM_THREADS": "1",
-}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import mpi_job  # noqa: E402
 
-def start(folder):
-    return subprocess.Popen(
-        ["mpirun", "-n", "2", sys.argv[1], "400", folder],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
+RANKS, STEPS = 2, 400
 
 
 def run(folder):
-    job = start(folder)
-    said, _ = job.communicate(timeout=300)
-    assert job.returncode == 0, said
-    return said
+    return mpi_job.run(RANKS, [sys.argv[1], STEPS, folder], folder)
 
 
 def run_and_kill(folder):
@@ -48,15 +30,12 @@ def run_and_kill(folder):
         return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
 
     before = saved()
-    job = start(folder)
+    job = mpi_job.start(RANKS, [sys.argv[1], STEPS, folder], folder)
     while job.poll() is None and saved() == before:
         time.sleep(0.01)
     time.sleep(random.uniform(0, 0.3))
     was_running = job.poll() is None
-    if was_running:
-        os.killpg(job.pid, signal.SIGKILL)
-    subprocess.run(["pkill", "-KILL", "-f", folder], check=False)
-    job.communicate()
+    mpi_job.kill(job, folder)
     return was_running
 
 
@@ -69,8 +48,6 @@ def main():
         print("SKIPPED: there is no mpirun")
         return
     with tempfile.TemporaryDirectory() as unbroken, tempfile.TemporaryDirectory() as broken:
-        # What a job that is killed leaves of Open MPI's, else in /dev/shm.
-        ENVIRONMENT.update({"OMPI_MCA_btl_vader_backing_directory": broken, "TMPDIR": broken})
         expected = run(unbroken)
         kills = sum(run_and_kill(broken) for _ in range(2))
         assert kills > 0

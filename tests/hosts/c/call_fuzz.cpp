@@ -14,11 +14,15 @@
 #include <thread>
 #include <vector>
 
+#include "tests/hosts/c/delete_dlpack.h"
+
 namespace {
 
 constexpr const char* kConfigs[] = {
-    R"({"seed": 1, "trainer": {"accelerator": "cpu", "max_epochs": -1}, "model": {"class": "MLPRegressor", "features": 2, "hidden": [4]}})",
-    R"({"trainer": {"accelerator": "cpu", "max_steps": 5, "accumulate_grad_batches": 2}, "model": {"class": "MLPClassifier", "features": 2, "num_classes": 3, "hidden": [4]}})",
+    R"({"seed": 1, "trainer": {"accelerator": "cpu", "max_epochs": -1},
+        "model": {"class": "MLPRegressor", "features": 2, "hidden": [4]}})",
+    R"({"trainer": {"accelerator": "cpu", "max_steps": 5, "accumulate_grad_batches": 2},
+        "model": {"class": "MLPClassifier", "features": 2, "num_classes": 3, "hidden": [4]}})",
     R"({"model": {"class": "MLPRegressor"}})",
     R"({"model": {}})",
     "[",
@@ -246,12 +250,7 @@ class Caller {
         const levin_status status = levin_array_to_dlpack(&given, &tensor);
         if (tensor == nullptr) return status;
         const levin_status described = levin_array_of_dlpack(tensor, &back);
-        struct Managed {  // the beginning of dlpack.h's struct, up to the deleter
-          char tensor[48];
-          void* context;
-          void (*deleter)(DLManagedTensor*);
-        };
-        reinterpret_cast<Managed*>(tensor)->deleter(tensor);
+        delete_dlpack(tensor);
         return described;
       }
       default: {

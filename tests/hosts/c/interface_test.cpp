@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "tests/hosts/c/delete_dlpack.h"
 #include "tests/hosts/c/host_arrays.h"
 #include "tests/temporary_folder.h"
 
@@ -102,14 +103,7 @@ TEST_CASE("DLPack goes in and out without a copy") {
   levin_array of_kept = LEVIN_INIT(levin_array);
   ok(levin_array_of_dlpack(kept, &of_kept));
   CHECK(torch::equal(torch::from_blob(of_kept.data, {4, 2}), plain));
-  for (DLManagedTensor* one : {tensor, kept}) {
-    struct Managed {  // the beginning of dlpack.h's struct, up to the deleter
-      char tensor[48];
-      void* context;
-      void (*deleter)(DLManagedTensor*);
-    };
-    reinterpret_cast<Managed*>(one)->deleter(one);
-  }
+  for (DLManagedTensor* one : {tensor, kept}) delete_dlpack(one);
   refused(levin_array_of_dlpack(nullptr, &of_kept), "is null");
 }
 

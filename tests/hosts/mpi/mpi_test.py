@@ -1,10 +1,8 @@
 """Ranks of a host's MPI communicator train as the ranks of a launcher do: mpi_test.py MPI_RUN [KILLS]."""
 
-import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,32 +10,20 @@ import time
 
 import torch
 
-ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",  # in containers
-    "OMP_NUM_THREADS": "1",
-}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import mpi_job  # noqa: E402
+
 STEPS = 40
 
 
-def files_of_mpi(folder):
-    """Where Open MPI keeps what a job that is killed leaves: else in /dev/shm, and for ever."""
-    return {"OMPI_MCA_btl_vader_backing_directory": str(folder), "TMPDIR": str(folder)}
+def words(over, strategy, folder, mode="plain", steps=STEPS):
+    return [sys.argv[1], over, strategy, steps, folder, mode]
 
 
-def command(over, strategy, folder, mode="plain", ranks=4, steps=STEPS):
-    return ["mpirun", "-n", str(ranks), sys.argv[1], over, strategy, str(steps), str(folder), mode]
-
-
-def run(folder, over, strategy, mode="plain", code=0, **sizes):
+def run(folder, over, strategy, mode="plain", code=0, ranks=4, steps=STEPS):
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        command(over, strategy, folder, mode, **sizes), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == code, (over, strategy, mode, done.returncode, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return mpi_job.run(ranks, words(over, strategy, folder, mode, steps), folder.parent, code)
 
 
 def weights(folder):
@@ -69,13 +55,13 @@ def check_subset(folder):
 def check_threads(folder):
     run(folder / "multiple", "mpi", "ddp", "multiple")
     assert largest_difference(folder / "multiple", folder / "ddp-mpi") == 0
-    for mode, words, code in (
+    for mode, text, code in (
         ("thread", "this thread did not initialise MPI", 3),
         ("single", "MPI_THREAD_FUNNELED", 2),
         ("uninitialised", "MPI is not initialised", 2),
     ):
         said = run(folder / mode, "mpi", "ddp", mode, code=code)
-        assert words in said, (mode, said)
+        assert text in said, (mode, said)
 
 
 def check_hanging_rank(folder):
@@ -97,22 +83,13 @@ def check_kills(folder, kills, seed):
         target.mkdir()
         case += 1
         while True:
-            job = subprocess.Popen(
-                command("mpi", strategy, target, "save", steps=steps, ranks=2),
-                env=ENVIRONMENT,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                text=True,
-            )
+            job = mpi_job.start(2, words("mpi", strategy, target, "save", steps), folder)
             try:
-                _, errors = job.communicate(timeout=draw.uniform(0.3, 2.5) if done < kills else 120)
-                assert job.returncode == 0, errors
+                said, _ = job.communicate(timeout=draw.uniform(0.3, 2.5) if done < kills else 120)
+                assert job.returncode == 0, said
                 break
             except subprocess.TimeoutExpired:
-                os.killpg(job.pid, signal.SIGKILL)
-                subprocess.run(["pkill", "-KILL", "-f", str(target)], check=False)
-                job.communicate()
+                mpi_job.kill(job, target)
                 done += 1
         off = largest_difference(target, folder / f"unbroken-{strategy}")
         assert off == 0, (strategy, case, off)
@@ -128,7 +105,6 @@ def main():
     seed = int(time.time())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        ENVIRONMENT.update(files_of_mpi(folder))
         check_strategies(folder)
         check_subset(folder)
         check_threads(folder)
