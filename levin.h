@@ -104,6 +104,9 @@
 #include <levin/data/transforms/resize.h>
 #include <levin/data/transforms/transform.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/adapters/lora.h>
+#include <levin/modules/adapters/peft_folder.h>
+#include <levin/modules/adapters/registry.h>
 #include <levin/modules/autocast.h>
 #include <levin/modules/export/export_program.h>
 #include <levin/modules/gradient_clip_algorithm.h>
@@ -151,6 +154,7 @@
 #include <levin/modules/nn/language_model.h>
 #include <levin/modules/nn/nets.h>
 #include <levin/modules/nn/resnet.h>
+#include <levin/modules/nn/sampling.h>
 #include <levin/modules/nn/tabular.h>
 #include <levin/modules/optim/clip_grad.h>
 #include <levin/modules/optim/ema.h>

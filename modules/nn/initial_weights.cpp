@@ -7,14 +7,22 @@
 
 namespace levin {
 
-void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
-  if (options.weights.empty()) return;
+namespace {
+
+void load_file(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
   if (!std::filesystem::exists(options.weights)) throw UsageError(path, ".weights: no file ", options.weights);
   const WeightsReport report =
       load_weights(module, options.weights, {.strict = options.weights_strict, .prefix = options.weights_prefix});
   if (report.is_complete()) return;
   console::warn(options.weights + ": " + std::to_string(report.loaded.size()) +
                 " weights are loaded, these do not fit:" + report.text());
+}
+
+}  // namespace
+
+void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
+  if (!options.weights.empty()) load_file(module, options, path);
+  if (options.adapter) options.adapter.make(path + ".adapter", module);
 }
 
 }  // namespace levin

@@ -1,13 +1,14 @@
 #pragma once
 #include <levin/core/options/option.h>
+#include <levin/modules/adapters/registry.h>
 #include <torch/nn/module.h>
 
 #include <string>
 
 namespace levin {
 
-/// The options of a module that can load initial weights from a file. As a member without LEVIN_OPTION they are
-/// flattened into the module's own options: `model.weights`.
+/// The options of a module that can load initial weights from a file, and train adapters in their place. As a member
+/// without LEVIN_OPTION they are flattened into the module's own options: `model.weights`.
 struct InitialWeights {
   std::string weights = LEVIN_OPTION(
       weights, "", "File with the initial weights: .pt, .ckpt or .safetensors, of levin or Python; empty: random ones");
@@ -16,11 +17,14 @@ struct InitialWeights {
   std::string weights_prefix =
       LEVIN_OPTION(weights_prefix, "",
                    "Take only the weights whose names begin so (\"model.\", say), and leave that out of the names");
+  ClassChoice<AdapterKind> adapter = LEVIN_OPTION(
+      adapter, {},
+      "What is trained in place of the weights, which stay as they are: LoRA; unset: all weights are trained");
 };
 
-/// Loads the weights file named by `options` into `module` and, with `weights_strict` false, reports mismatches on
-/// stderr; a no-op if no file is named. `path` is the path of the options ("model"). Throws levin::UsageError for a
-/// file that is missing or does not match.
+/// Loads the weights file named by `options` into `module`, if one is named, and, with `weights_strict` false, reports
+/// mismatches on stderr; then adds the adapters, if some are named. `path` is the path of the options ("model"). Throws
+/// levin::UsageError for a file that is missing or does not match, and as the adapter does.
 void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path = "model");
 
 }  // namespace levin

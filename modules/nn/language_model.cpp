@@ -2,13 +2,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/multinomial.h>
-#include <levin/core/system/error.h>
 #include <levin/modules/nn/configured_optimizer.h>
+#include <levin/modules/nn/metric_of_loader.h>
 #include <levin/modules/training_modes.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,22 +15,6 @@ namespace {
 
 at::Tensor mean_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
   return at::cross_entropy_loss(logits.flatten(0, 1), target.flatten());
-}
-
-/// Samples one token [batch, 1] for each row of `logits` [batch, vocabulary].
-at::Tensor draw(const at::Tensor& logits, const GenerateOptions& options) {
-  if (options.temperature == 0) return logits.argmax(1, /*keepdim=*/true);
-  const at::Tensor scaled = logits.to(at::kFloat).div(options.temperature);
-  if (!options.top_k) return at::multinomial(scaled.softmax(1), 1, /*replacement=*/false, options.generator);
-  const auto [likeliest, tokens] = scaled.topk(std::min(*options.top_k, scaled.size(1)), 1);
-  return tokens.gather(1, at::multinomial(likeliest.softmax(1), 1, /*replacement=*/false, options.generator));
-}
-
-/// Returns the metric of one loader; the metrics of the other loaders keep their addresses.
-metrics::Perplexity& of_loader(std::deque<metrics::Perplexity>& all, int64_t loader) {
-  const auto index = static_cast<size_t>(loader);
-  while (all.size() <= index) all.emplace_back();
-  return all[index];
 }
 
 }  // namespace
@@ -45,17 +27,15 @@ LanguageModel::LanguageModel(Options options_) : options(std::move(options_)), n
 }
 
 at::Tensor LanguageModel::generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how) {
-  if (prompt.dim() != 2 || prompt.size(1) == 0)
-    throw UsageError("generate: expected a prompt [batch, time] of at least one token, got ", prompt.sizes());
-  if (!(how.temperature >= 0)) throw UsageError("generate: temperature is at least 0, got ", how.temperature);
-  if (how.top_k && *how.top_k < 1) throw UsageError("generate: top_k is at least 1, got ", *how.top_k);
+  check_generation(prompt, how);
   const at::NoGradGuard no_grad;
   const EvalMode eval_mode(*net);
   at::Tensor all = prompt.to(device(), at::kLong);
-  for (int64_t i = 0; i < tokens; ++i) {
+  RowEnds ends(how);
+  for (int64_t i = 0; i < tokens && !ends.all(); ++i) {
     const int64_t time = std::min(all.size(1), options.gpt.block_size);
     const at::Tensor logits = forward(all.narrow(1, all.size(1) - time, time)).select(1, -1);
-    all = at::cat({all, draw(logits, how)}, 1);
+    all = at::cat({all, ends.padded(draw_tokens(logits, how))}, 1);
   }
   return all;
 }
@@ -68,11 +48,11 @@ StepOutput LanguageModel::training_step(const Batch& batch, int64_t /*batch_idx*
 }
 
 void LanguageModel::validation_step(const Batch& batch, int64_t /*batch_idx*/) {
-  evaluate(batch, "val", of_loader(val_perplexity_, dataloader_idx()));
+  evaluate(batch, "val", metric_of_loader(val_perplexity_, dataloader_idx()));
 }
 
 void LanguageModel::test_step(const Batch& batch, int64_t /*batch_idx*/) {
-  evaluate(batch, "test", of_loader(test_perplexity_, dataloader_idx()));
+  evaluate(batch, "test", metric_of_loader(test_perplexity_, dataloader_idx()));
 }
 
 void LanguageModel::evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity) {

@@ -1,14 +1,13 @@
 #pragma once
-#include <ATen/core/Generator.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/gpt.h>
 #include <levin/modules/nn/initial_weights.h>
+#include <levin/modules/nn/sampling.h>
 #include <levin/modules/optim/registry.h>
 
 #include <deque>
-#include <optional>
 #include <string>
 
 namespace levin::nn {
@@ -18,12 +17,6 @@ struct LanguageModelOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-};
-
-struct GenerateOptions {
-  double temperature = 1;  ///< divides the logits: below 1 favors likely tokens; 0: always the most likely token
-  std::optional<int64_t> top_k = {};            ///< sample from the k most likely tokens only
-  std::optional<at::Generator> generator = {};  ///< on the module's device; unset: the default generator
 };
 
 /// Learns to predict the next token: a small GPT on `input` [batch, time] and `target` [batch, time], both int64.
@@ -44,8 +37,9 @@ class LanguageModel : public LightningModule {
   at::Tensor forward(const at::Tensor& tokens) { return net->forward(tokens); }
 
   /// Extends `prompt` [batch, time], int64, by `tokens` sampled tokens, each conditioned on the last block_size tokens
-  /// before it; returns [batch, time + tokens] on the module's device. Runs in eval mode without gradients and restores
-  /// the mode. Throws levin::UsageError for an empty prompt and bad options.
+  /// before it; returns [batch, time + tokens] on the module's device, fewer if all rows end with a stop token before.
+  /// Runs in eval mode without gradients and restores the mode. Throws levin::UsageError for an empty prompt and bad
+  /// options.
   at::Tensor generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how = {});
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;

@@ -2,6 +2,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/registry.h>
 #include <levin/data/transforms/registry.h>
+#include <levin/modules/adapters/registry.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/registry.h>
@@ -36,6 +37,7 @@ constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
     {"data", [] { return lines_of(data::DataModuleKind::registry()); }},
     {"transforms", [] { return lines_of(data::TransformKind::registry()); }},
     {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
+    {"adapters", [] { return lines_of(AdapterKind::registry()); }},
     {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
     {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
     {"precisions", [] { return lines_of(PrecisionKind::registry()); }},

@@ -10,8 +10,8 @@ namespace {
 
 using c10::DispatchKey, c10::DispatchKeySet;
 
-/// Nothing in LibTorch includes it, and each operation passes it first.
-constexpr DispatchKey kKey = DispatchKey::TESTING_ONLY_GenericWrapper;
+/// Nothing on the CPU includes it, and each operation passes it before it computes.
+constexpr DispatchKey kKey = DispatchKey::AutocastIPU;
 constexpr int64_t kMostElements = 1 << 22;
 
 void check(const c10::IValue& value) {
@@ -30,7 +30,7 @@ void run_limited(const c10::OperatorHandle& operation, DispatchKeySet keys, torc
   operation.redispatchBoxed(keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kKey), stack);
 }
 
-TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, library) {
+TORCH_LIBRARY_IMPL(_, AutocastIPU, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_limited>());
 }
 

@@ -5,6 +5,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/learned_state.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/adapters/lora.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/trainer/profilers/registry.h>
@@ -100,6 +101,7 @@ void Assembly::place() {
   precision_->convert_module(module_);
   strategy_->place(module_);
   if (parts_.channels_last) to_channels_last(module_);
+  attach_adapters(module_);  // what came before may have replaced the memory of weights
 }
 
 void Assembly::configure_optimizers(const FoundRate& found) {

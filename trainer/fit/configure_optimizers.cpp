@@ -1,6 +1,7 @@
 #include <levin/trainer/fit/configure_optimizers.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/lora.h>
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/trainer/options/optimizer_check.h>
@@ -35,6 +36,7 @@ std::vector<optim::RowTracker> configure_optimizers(RunParts& parts, LightningMo
     parts.optimizer_parameters.push_back(names_of_groups(*optimizer, module));  // strategies replace the tensors
   parts.strategy.attach(parts.optimizers);
   parts.precision.attach(parts.optimizers);
+  attach_adapters(module);  // strategies replace the memory of weights
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.scheduler) continue;
     parts.schedulers.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = total_steps}));

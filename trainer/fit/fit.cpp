@@ -4,6 +4,8 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/learned_state.h>
+#include <levin/modules/adapters/lora.h>
+#include <levin/modules/adapters/peft_folder.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/trainer/fit/launch_ranks.h>
 #include <levin/trainer/fit/run_messages.h>
@@ -124,8 +126,10 @@ RunResult Fit::end() {
   run_.parts.loggers->finalize(result.status);
   if (run_.parts.is_rank_zero()) {
     run_.state.folder.make_again_if_removed();
-    if (!result.folder.empty())
+    if (!result.folder.empty()) {
       save_trained_weights(run_.module(), learned_of_data(run_), result.folder / "weights.pt");
+      if (!adapted_layers(run_.module()).empty()) save_adapter(run_.module(), result.folder / "adapter");
+    }
     run_.state.folder.write_summary(result);
   }
   if (request_.prints_end) print_end(run_, result);

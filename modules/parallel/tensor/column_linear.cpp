@@ -1,6 +1,7 @@
 #include <levin/modules/parallel/tensor/column_linear.h>
 #include <ATen/ops/linear.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/parallel/tensor/linear_values.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 
 namespace levin::parallel {
@@ -10,9 +11,10 @@ ColumnLinearImpl::ColumnLinearImpl(const ColumnLinearOptions& options_, const Te
   if (options.blocks < 1 || options.out_features % options.blocks != 0)
     throw UsageError("ColumnLinear: ", options.blocks, " blocks of equal size do not make ", options.out_features,
                      " output features");
-  const torch::nn::Linear drawn(torch::nn::LinearOptions(options.in_features, options.out_features).bias(options.bias));
-  weight = register_parameter("weight", drawn->weight.detach());
-  bias = register_parameter("bias", options.bias ? drawn->bias.detach() : at::Tensor(), options.bias);
+  const auto [first_weight, first_bias] =
+      first_values_of_linear(options.in_features, options.out_features, options.bias, options.initialized);
+  weight = register_parameter("weight", first_weight);
+  bias = register_parameter("bias", first_bias, options.bias);
   if (group) divide(group);
 }
 

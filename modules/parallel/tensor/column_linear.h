@@ -16,6 +16,8 @@ struct ColumnLinearOptions {
   int64_t blocks = 1;
   /// Each rank gets the whole output; otherwise its part of the output features.
   bool gather_output = false;
+  /// False: the values stay undefined until they are loaded, which spares the time to draw them.
+  bool initialized = true;
 };
 
 /// torch::nn::Linear whose output features are divided among the ranks of a tensor group: "column-parallel", as the

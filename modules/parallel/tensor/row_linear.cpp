@@ -3,15 +3,17 @@
 #include <ATen/ops/linear.h>
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/parallel/tensor/linear_values.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 
 namespace levin::parallel {
 
 RowLinearImpl::RowLinearImpl(const RowLinearOptions& options_, const TensorGroup& group)
     : torch::nn::Module("RowLinear"), options(options_) {
-  const torch::nn::Linear drawn(torch::nn::LinearOptions(options.in_features, options.out_features).bias(options.bias));
-  weight = register_parameter("weight", drawn->weight.detach());
-  bias = register_parameter("bias", options.bias ? drawn->bias.detach() : at::Tensor(), options.bias);
+  const auto [first_weight, first_bias] =
+      first_values_of_linear(options.in_features, options.out_features, options.bias, options.initialized);
+  weight = register_parameter("weight", first_weight);
+  bias = register_parameter("bias", first_bias, options.bias);
   if (!group) return;
   divide(group);
   if (!bias.defined()) return;

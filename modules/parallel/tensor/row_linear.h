@@ -14,6 +14,8 @@ struct RowLinearOptions {
   /// Each rank is given its part of the input features, such as the output of a ColumnLinear; otherwise the whole
   /// input, of which it takes its part.
   bool input_is_divided = true;
+  /// False: the values stay undefined until they are loaded, which spares the time to draw them.
+  bool initialized = true;
 };
 
 /// torch::nn::Linear whose input features are divided among the ranks of a tensor group: "row-parallel", as the rows of

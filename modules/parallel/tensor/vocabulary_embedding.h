@@ -11,6 +11,9 @@ namespace levin::parallel {
 struct VocabularyEmbeddingOptions {
   int64_t num_embeddings = 1;  ///< size of the vocabulary; the ranks need not divide it
   int64_t embedding_dim = 1;
+  int64_t padding_idx = -1;  ///< a token whose row gets no gradient when it is looked up; -1: none
+  /// False: the values stay undefined until they are loaded, which spares the time to draw them.
+  bool initialized = true;
 };
 
 /// torch::nn::Embedding whose rows are divided among the ranks of a tensor group ("vocabulary-parallel"): each rank

@@ -1,0 +1,71 @@
+#include <levin/modules/adapters/lora.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/modules/adapters/adapted_weight.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
+#include <levin/modules/adapters/peft_folder.h>
+#include <levin/modules/adapters/target_layers.h>
+
+#include <cmath>
+#include <utility>
+
+namespace levin {
+
+using torch::nn::Module;
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<AdaptedLayer>& layers) {
+  std::vector<std::string> names;
+  for (const AdaptedLayer& one : layers) names.push_back(one.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
+  schema_of<LoRAOptions>().check(&options, "LoRA");
+  if (!options.folder.empty()) {
+    load_adapter(module, options.folder);
+    return names_of(adapted_layers(module));
+  }
+  const std::vector<AdaptedLayer> targets = adapters::target_layers(module, options.targets);
+  adapters::freeze(module, options.train);
+  const auto rank = static_cast<double>(options.rank);
+  const adapters::LowRankShape shape = {.rank = options.rank,
+                                        .scale = options.alpha / (options.rslora ? std::sqrt(rank) : rank),
+                                        .dropout = options.dropout,
+                                        .is_transposed = options.fan_in_fan_out};
+  for (const AdaptedLayer& one : targets) adapters::add_adapter(one, shape);
+  return names_of(targets);
+}
+
+std::vector<AdaptedLayer> adapted_layers(const Module& module) {
+  std::vector<AdaptedLayer> found;
+  for (const auto& item : module.named_modules("", /*include_self=*/false)) {
+    const auto children = item.value()->named_children();
+    const auto* const child = children.find("lora_A");
+    if (child == nullptr) continue;
+    if (auto adapter = std::dynamic_pointer_cast<adapters::LowRankAdapter>(*child))
+      found.push_back({.name = item.key(),
+                       .layer = item.value(),
+                       .weight = adapters::weight_of(*item.value()),
+                       .adapter = std::move(adapter)});
+  }
+  return found;
+}
+
+void attach_adapters(const Module& module) {
+  for (const AdaptedLayer& one : adapted_layers(module)) adapters::attach(one.weight, one.adapter);
+}
+
+void merge_adapters(Module& module) {
+  const at::NoGradGuard no_grad;
+  for (const AdaptedLayer& one : adapted_layers(module)) {
+    adapters::detach(one.weight);
+    at::Tensor(one.weight).add_(one.adapter->change());
+    one.layer->unregister_module("lora_A");
+    one.layer->unregister_module("lora_B");
+  }
+}
+
+}  // namespace levin

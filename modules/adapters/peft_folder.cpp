@@ -1,0 +1,236 @@
+#include <levin/modules/adapters/peft_folder.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/json_text.h>
+#include <levin/modules/adapters/lora.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
+#include <levin/modules/adapters/peft_config.h>
+#include <levin/modules/adapters/target_layers.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace levin {
+namespace {
+
+using torch::nn::Module;
+
+constexpr const char* kConfigFile = "adapter_config.json";
+constexpr const char* kWeightsFile = "adapter_model.safetensors";
+/// Before each name in a file of PEFT's: the wrapper's, and the one of the network in it.
+constexpr std::string_view kPrefix = "base_model.model.";
+constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
+
+/// The two factors of an adapter in a file.
+struct Factors {
+  at::Tensor a = {}, b = {};
+};
+
+/// What a file of weights holds, by the names of the network.
+struct PeftWeights {
+  std::map<std::string, Factors> factors = {};    ///< by the layer's name
+  std::map<std::string, at::Tensor> others = {};  ///< parameters and buffers that were trained whole
+};
+
+PeftWeights read_weights(const std::filesystem::path& file) {
+  PeftWeights weights;
+  for (const auto& [key, value] : load_safetensors(file).to_dict()) {
+    std::string name = to_text(key);
+    if (!name.starts_with(kPrefix))
+      throw UsageError(file.string(), ": ", name, " is no name of an adapter: it does not begin with ", kPrefix);
+    name.erase(0, kPrefix.size());
+    if (name.ends_with(kA))
+      weights.factors[name.substr(0, name.size() - kA.size())].a = value.to_tensor();
+    else if (name.ends_with(kB))
+      weights.factors[name.substr(0, name.size() - kB.size())].b = value.to_tensor();
+    else if (name.find(".lora_") != std::string::npos)
+      throw UsageError(file.string(), ": ", name, " belongs to a kind of adapter that is not supported");
+    else
+      weights.others[name] = value.to_tensor();
+  }
+  if (weights.factors.empty()) throw UsageError(file.string(), ": no adapters in this file");
+  for (const auto& [layer, factors] : weights.factors) {
+    const bool fits = factors.a.defined() && factors.b.defined() && factors.a.dim() == 2 && factors.b.dim() == 2 &&
+                      factors.a.size(0) == factors.b.size(1) && factors.a.size(0) > 0;
+    if (!fits) throw UsageError(file.string(), ": ", layer, " has no pair of factors [rank, in] and [out, rank]");
+  }
+  return weights;
+}
+
+/// Returns the names among `all` that a file's `name` stands for: itself, or the only one that ends with it.
+std::optional<std::string> name_in(const std::vector<std::string>& all, const std::string& name) {
+  std::optional<std::string> found;
+  for (const std::string& one : all) {
+    if (one == name) return one;
+    if (!one.ends_with("." + name)) continue;
+    if (found) return {};
+    found = one;
+  }
+  return found;
+}
+
+/// Returns how the weight of a layer is stored. A square one of a class that is not known is as the config says.
+bool is_transposed(const AdaptedLayer& layer, const Factors& factors, bool fan_in_fan_out, const std::string& file) {
+  const std::vector<int64_t> straight = {factors.b.size(0), factors.a.size(1)};
+  const std::vector<int64_t> transposed = {straight[1], straight[0]};
+  const bool fits = layer.weight.sizes() == straight, fits_transposed = layer.weight.sizes() == transposed;
+  if (!fits && !fits_transposed)
+    throw UsageError(file, ": the adapter of ", layer.name, " is for a weight of ", at::IntArrayRef(straight),
+                     ", the layer's is of ", layer.weight.sizes());
+  return fits && fits_transposed ? fan_in_fan_out && !adapters::is_linear(*layer.layer) : !fits;
+}
+
+/// Returns the layers of the factors, in the module's order, each with its factors.
+std::vector<std::pair<AdaptedLayer, Factors>> layers_of(const PeftWeights& weights, const Module& module,
+                                                        const std::string& file) {
+  const std::vector<std::string> all = module.named_modules("", /*include_self=*/false).keys();
+  std::map<std::string, Factors> by_layer;
+  std::vector<std::string> targets;
+  for (const auto& [name, factors] : weights.factors) {
+    const std::optional<std::string> layer = name_in(all, name);
+    if (!layer) throw UsageError(file, ": the module has no layer ", name, did_you_mean(name, all));
+    by_layer[*layer] = factors;
+    targets.push_back(*layer);
+  }
+  std::vector<std::pair<AdaptedLayer, Factors>> layers;
+  for (AdaptedLayer& layer : adapters::target_layers(module, targets))
+    if (const auto found = by_layer.find(layer.name); found != by_layer.end())
+      layers.emplace_back(std::move(layer), found->second);
+  return layers;
+}
+
+/// Returns the tensors of `module` for what was trained whole, each with its value.
+std::vector<std::pair<at::Tensor, at::Tensor>> others_of(const PeftWeights& weights, const Module& module,
+                                                         const std::string& file) {
+  auto tensors = module.named_parameters();
+  for (const auto& buffer : module.named_buffers()) tensors.insert(buffer.key(), buffer.value());
+  std::vector<std::pair<at::Tensor, at::Tensor>> others;
+  for (const auto& [name, value] : weights.others) {
+    const std::optional<std::string> known = name_in(tensors.keys(), name);
+    if (!known) throw UsageError(file, ": the module has no ", name, did_you_mean(name, tensors.keys()));
+    others.emplace_back(tensors[*known], value);
+    if (others.back().first.sizes() != value.sizes())
+      throw UsageError(file, ": ", name, " is of ", value.sizes(), ", in the module of ", others.back().first.sizes());
+  }
+  return others;
+}
+
+bool is_parameter(const Module& module, const at::Tensor& tensor) {
+  return std::ranges::any_of(module.parameters(), [&](const at::Tensor& one) { return one.is_same(tensor); });
+}
+
+/// Returns the shortest name that means a layer and no other one without an adapter, as PEFT compares the ends of
+/// names.
+std::string target_name(const AdaptedLayer& layer, const std::vector<std::string>& unadapted) {
+  const std::string last = layer.name.substr(layer.name.rfind('.') + 1);
+  for (const std::string& other : unadapted)
+    if (other == last || other.ends_with("." + last)) return layer.name;
+  return last;
+}
+
+double alpha_of(const AdaptedLayer& layer) {
+  return layer.adapter->shape.scale * static_cast<double>(layer.adapter->shape.rank);
+}
+
+/// Writes what differs from layer to layer.
+void describe_layers(const std::vector<AdaptedLayer>& layers, const Module& module, nlohmann::ordered_json& config) {
+  std::vector<std::string> unadapted = module.named_modules("", /*include_self=*/false).keys();
+  for (const AdaptedLayer& layer : layers) std::erase(unadapted, layer.name);
+  std::set<std::string> named;
+  for (const AdaptedLayer& layer : layers) {
+    if (std::string target = target_name(layer, unadapted); named.insert(target).second)
+      config["target_modules"].push_back(std::move(target));
+    const int64_t rank = layer.adapter->shape.rank;
+    if (rank != config["r"]) config["rank_pattern"][layer.name] = rank;
+    if (alpha_of(layer) != config["lora_alpha"]) config["alpha_pattern"][layer.name] = alpha_of(layer);
+    if (layer.adapter->shape.is_transposed) config["fan_in_fan_out"] = true;
+  }
+}
+
+/// Adds the parts with parameters that are trained whole: their own parameters and buffers.
+void add_others(const Module& module, nlohmann::ordered_json& config, State& weights) {
+  const auto trains = [](const at::Tensor& one) { return one.requires_grad(); };
+  if (std::ranges::any_of(module.parameters(/*recurse=*/false), trains))
+    throw UsageError(
+        "save_adapter: the module itself has a parameter that is trained, which PEFT's format cannot hold; "
+        "give it to a part");
+  for (const auto& item : module.named_modules("", /*include_self=*/false)) {
+    const Module& part = *item.value();
+    if (dynamic_cast<const adapters::LowRankAdapter*>(&part) || dynamic_cast<const adapters::LowRankOutput*>(&part))
+      continue;
+    const auto own = part.named_parameters(/*recurse=*/false);
+    if (std::ranges::none_of(own.values(), trains)) continue;
+    if (config["modules_to_save"].is_null()) config["modules_to_save"] = nlohmann::ordered_json::array();
+    config["modules_to_save"].push_back(item.key());
+    const std::string prefix = std::string(kPrefix) + item.key() + ".";
+    for (const auto& one : own) weights[prefix + one.key()] = one.value().detach();
+    for (const auto& one : part.named_buffers(/*recurse=*/false)) weights[prefix + one.key()] = one.value();
+  }
+}
+
+/// Returns the part called `net`, if it has all adapters, or else the module.
+const Module& network_in(const Module& module) {
+  const auto parts = module.named_children();
+  const auto* const net = parts.find("net");
+  const bool has_all = net != nullptr && adapted_layers(**net).size() == adapted_layers(module).size();
+  return has_all ? **net : module;
+}
+
+}  // namespace
+
+void save_adapter(const Module& given, const std::filesystem::path& folder, const PeftFolderOptions& options) {
+  const Module& module = network_in(given);
+  const std::vector<AdaptedLayer> layers = adapted_layers(module);
+  if (layers.empty()) throw UsageError("save_adapter: the module has no adapter; add_lora gives it some");
+  nlohmann::ordered_json config =
+      adapters::peft_config_json(alpha_of(layers.front()), layers.front().adapter->shape.rank);
+  if (!options.base_model.empty()) config["base_model_name_or_path"] = options.base_model;
+  if (!options.task.empty()) config["task_type"] = options.task;
+  State weights = State::dict();
+  for (const AdaptedLayer& layer : layers) {
+    const std::string name = std::string(kPrefix) + layer.name;
+    weights[name + std::string(kA)] = layer.adapter->weight.detach();
+    weights[name + std::string(kB)] = layer.adapter->output->weight.detach();
+  }
+  describe_layers(layers, module, config);
+  add_others(module, config, weights);
+  std::filesystem::create_directories(folder);
+  save_safetensors(weights, folder / kWeightsFile);
+  write_text_file_atomically(folder / kConfigFile, json_text(config, 2) + "\n");
+}
+
+void load_adapter(Module& module, const std::filesystem::path& folder) {
+  const std::string file = (folder / kWeightsFile).string();
+  const adapters::PeftConfig config = adapters::read_peft_config(folder / kConfigFile);
+  const PeftWeights weights = read_weights(folder / kWeightsFile);
+  const auto layers = layers_of(weights, module, file);
+  const auto others = others_of(weights, module, file);
+  std::vector<bool> transposed;
+  for (const auto& [layer, factors] : layers)
+    transposed.push_back(is_transposed(layer, factors, config.fan_in_fan_out, file));
+  const at::NoGradGuard no_grad;
+  adapters::freeze(module, {});
+  for (auto [tensor, value] : others) {
+    tensor.copy_(value);
+    if (is_parameter(module, tensor)) tensor.set_requires_grad(true);
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto& [layer, factors] = layers[i];
+    const int64_t rank = factors.a.size(0);
+    const auto adapter = adapters::add_adapter(layer, {.rank = rank,
+                                                       .scale = adapters::scale_of(config, layer.name, rank),
+                                                       .dropout = config.dropout,
+                                                       .is_transposed = transposed[i]});
+    adapter->weight.copy_(factors.a);
+    adapter->output->weight.copy_(factors.b);
+  }
+}
+
+}  // namespace levin
