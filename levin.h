@@ -77,6 +77,8 @@
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/datasets/tar.h>
 #include <levin/data/datasets/text.h>
+#include <levin/data/datasets/text_jsonl.h>
+#include <levin/data/datasets/token_file.h>
 #include <levin/data/download/download.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/iterable_dataset.h>
@@ -88,6 +90,7 @@
 #include <levin/data/rng.h>
 #include <levin/data/rollout.h>
 #include <levin/data/sampler.h>
+#include <levin/data/tokenizer.h>
 #include <levin/data/torch_data.h>
 #include <levin/data/transforms/color_jitter.h>
 #include <levin/data/transforms/compose.h>
@@ -149,6 +152,7 @@
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/metrics/r2_score.h>
 #include <levin/modules/nn/gpt.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/language_model.h>
@@ -207,6 +211,10 @@
 #include <levin/modules/step_output.h>
 #include <levin/modules/summary.h>
 #include <levin/modules/trained_weights.h>
+#include <levin/modules/transformers/causal_lm.h>
+#include <levin/modules/transformers/decoder.h>
+#include <levin/modules/transformers/decoder_config.h>
+#include <levin/modules/transformers/key_value_cache.h>
 #include <levin/modules/weights.h>
 #include <levin/modules/weights_report.h>
 #include <levin/modules/wrap.h>

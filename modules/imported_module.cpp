@@ -5,7 +5,6 @@
 #include <levin/modules/nn/configured_optimizer.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace levin {
@@ -107,12 +106,7 @@ Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
 }
 
 OptimizerConfig ImportedModule::configure_optimizers() {
-  // Python counts a parameter that is registered twice once.
-  std::vector<at::Tensor> unique;
-  std::unordered_set<const at::TensorImpl*> known;
-  for (const at::Tensor& parameter : parameters())
-    if (known.insert(parameter.unsafeGetTensorImpl()).second) unique.push_back(parameter);
-  return configured_optimizer(choices().optimizer, choices().lr_scheduler, std::move(unique));
+  return configured_optimizer(choices().optimizer, choices().lr_scheduler, *this, choices().groups);
 }
 
 void ImportedModule::on_fit_end(Run& run) {

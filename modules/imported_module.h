@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/optim/registry.h>
 
@@ -47,6 +48,7 @@ class ImportedModule : public LightningModule {
     const std::string& save_to;
     const ClassChoice<optim::OptimizerKind>& optimizer;
     const ClassChoice<LRSchedulerKind>& lr_scheduler;
+    const ParameterGroups& groups;
   };
   virtual Choices choices() const = 0;
   /// Returns whether `loss` is the one that the file computes itself.

@@ -271,7 +271,8 @@ const std::vector<std::string>& ProgramModule::output_names() const { return imp
 void ProgramModule::save_program(const std::filesystem::path& path) const { impl_->save(path); }
 
 ImportedModule::Choices ProgramModule::choices() const {
-  return {options.program, options.loss, options.inputs, options.save_to, options.optimizer, options.lr_scheduler};
+  return {options.program,   options.loss,         options.inputs, options.save_to,
+          options.optimizer, options.lr_scheduler, options.groups};
 }
 
 bool ProgramModule::has_own_loss() const { return options.loss == NamedLoss::Output; }

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/imported_module.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 
 #include <filesystem>
@@ -29,6 +30,7 @@ struct ProgramModuleOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Trains a model that Python exported (`torch.export.save(torch.export.export(model, example_inputs), path)`), without

@@ -4,12 +4,15 @@
 #include <levin/modules/nn/tabular.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
+#include <levin/modules/transformers/causal_lm.h>
 
 namespace levin {
 namespace {
 
 /// Registers levin's own modules.
 void register_builtins(Registry<ModuleKind::Entry>& registry) {
+  add_module<nn::CausalLM>(registry, "CausalLM",
+                           "A decoder-only transformer (Llama, Qwen, Gemma, ...) from a folder of Hugging Face");
   add_module<nn::ImageClassifier>(registry, "ImageClassifier", "Classifies images: mlp, mlp_bn, lenet or resnet18");
   add_module<nn::LanguageModel>(registry, "LanguageModel", "A small GPT: predicts the next token of a text");
   add_module<nn::MLPClassifier>(registry, "MLPClassifier",

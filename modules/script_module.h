@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/imported_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/script_part.h>
@@ -27,6 +28,7 @@ struct ScriptModuleOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Trains a model that Python saved as TorchScript (`torch.jit.script(model).save(path)`, or torch.jit.trace), without

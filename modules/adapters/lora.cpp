@@ -4,8 +4,10 @@
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_folder.h>
 #include <levin/modules/adapters/target_layers.h>
+#include <levin/modules/weights.h>
 
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace levin {
@@ -62,10 +64,30 @@ void merge_adapters(Module& module) {
   const at::NoGradGuard no_grad;
   for (const AdaptedLayer& one : adapted_layers(module)) {
     adapters::detach(one.weight);
-    at::Tensor(one.weight).add_(one.adapter->change());
+    at::Tensor(one.weight).copy_(adapters::merged_weight(one.weight, *one.adapter));
     one.layer->unregister_module("lora_A");
     one.layer->unregister_module("lora_B");
   }
+}
+
+State merged_state_dict(const Module& module) {
+  const at::NoGradGuard no_grad;
+  std::map<std::string, AdaptedLayer> layers;
+  for (AdaptedLayer& one : adapted_layers(module)) layers[one.name] = std::move(one);
+  State merged = State::dict();
+  for (const auto& [key, value] : module_state_dict(module).to_dict()) {
+    const std::string name = to_text(key);
+    const size_t last = name.rfind('.');
+    const std::string part = name.substr(0, last == std::string::npos ? 0 : last);
+    const auto factor = [&](const char* end) {
+      return part.ends_with(end) && layers.contains(part.substr(0, part.size() - std::string(end).size()));
+    };
+    if (factor(".lora_A") || factor(".lora_B")) continue;
+    const auto layer = name == part + ".weight" ? layers.find(part) : layers.end();
+    merged[key] =
+        layer == layers.end() ? value : State(adapters::merged_weight(value.to_tensor(), *layer->second.adapter));
+  }
+  return merged;
 }
 
 }  // namespace levin

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/option.h>
+#include <levin/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -67,5 +68,9 @@ void attach_adapters(const torch::nn::Module& module);
 /// Adds what the adapters compute to the layers' weights, and takes the adapters away; the module then computes the
 /// same, up to rounding, without them. The parameters stay frozen.
 void merge_adapters(torch::nn::Module& module);
+
+/// Returns the state dict of `module` as it would be after merge_adapters; the module stays as it is. What an adapter
+/// changes is a copy, all else shares the module's memory.
+State merged_state_dict(const torch::nn::Module& module);
 
 }  // namespace levin

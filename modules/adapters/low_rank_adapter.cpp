@@ -38,4 +38,9 @@ at::Tensor LowRankAdapter::change() const {
   return shape.is_transposed ? product.t() : product;
 }
 
+at::Tensor merged_weight(const at::Tensor& weight, const LowRankAdapter& adapter) {
+  const at::NoGradGuard no_grad;
+  return weight.detach().clone().add_(adapter.change());
+}
+
 }  // namespace levin::adapters

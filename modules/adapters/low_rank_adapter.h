@@ -48,4 +48,7 @@ class LowRankAdapter : public torch::nn::Module {
   std::atomic<bool> was_used_ = false;
 };
 
+/// Returns a copy of a layer's weight with what the adapter computes, in the weight's dtype.
+at::Tensor merged_weight(const at::Tensor& weight, const LowRankAdapter& adapter);
+
 }  // namespace levin::adapters

@@ -7,6 +7,7 @@
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_config.h>
+#include <levin/modules/adapters/peft_weights.h>
 #include <levin/modules/adapters/target_layers.h>
 
 #include <algorithm>
@@ -20,61 +21,12 @@
 namespace levin {
 namespace {
 
+using adapters::Factors;
+using adapters::kPeftConfigFile;
+using adapters::kPeftPrefix;
+using adapters::kPeftWeightsFile;
+using adapters::PeftWeights;
 using torch::nn::Module;
-
-constexpr const char* kConfigFile = "adapter_config.json";
-constexpr const char* kWeightsFile = "adapter_model.safetensors";
-/// Before each name in a file of PEFT's: the wrapper's, and the one of the network in it.
-constexpr std::string_view kPrefix = "base_model.model.";
-constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
-
-/// The two factors of an adapter in a file.
-struct Factors {
-  at::Tensor a = {}, b = {};
-};
-
-/// What a file of weights holds, by the names of the network.
-struct PeftWeights {
-  std::map<std::string, Factors> factors = {};    ///< by the layer's name
-  std::map<std::string, at::Tensor> others = {};  ///< parameters and buffers that were trained whole
-};
-
-PeftWeights read_weights(const std::filesystem::path& file) {
-  PeftWeights weights;
-  for (const auto& [key, value] : load_safetensors(file).to_dict()) {
-    std::string name = to_text(key);
-    if (!name.starts_with(kPrefix))
-      throw UsageError(file.string(), ": ", name, " is no name of an adapter: it does not begin with ", kPrefix);
-    name.erase(0, kPrefix.size());
-    if (name.ends_with(kA))
-      weights.factors[name.substr(0, name.size() - kA.size())].a = value.to_tensor();
-    else if (name.ends_with(kB))
-      weights.factors[name.substr(0, name.size() - kB.size())].b = value.to_tensor();
-    else if (name.find(".lora_") != std::string::npos)
-      throw UsageError(file.string(), ": ", name, " belongs to a kind of adapter that is not supported");
-    else
-      weights.others[name] = value.to_tensor();
-  }
-  if (weights.factors.empty()) throw UsageError(file.string(), ": no adapters in this file");
-  for (const auto& [layer, factors] : weights.factors) {
-    const bool fits = factors.a.defined() && factors.b.defined() && factors.a.dim() == 2 && factors.b.dim() == 2 &&
-                      factors.a.size(0) == factors.b.size(1) && factors.a.size(0) > 0;
-    if (!fits) throw UsageError(file.string(), ": ", layer, " has no pair of factors [rank, in] and [out, rank]");
-  }
-  return weights;
-}
-
-/// Returns the names among `all` that a file's `name` stands for: itself, or the only one that ends with it.
-std::optional<std::string> name_in(const std::vector<std::string>& all, const std::string& name) {
-  std::optional<std::string> found;
-  for (const std::string& one : all) {
-    if (one == name) return one;
-    if (!one.ends_with("." + name)) continue;
-    if (found) return {};
-    found = one;
-  }
-  return found;
-}
 
 /// Returns how the weight of a layer is stored. A square one of a class that is not known is as the config says.
 bool is_transposed(const AdaptedLayer& layer, const Factors& factors, bool fan_in_fan_out, const std::string& file) {
@@ -94,7 +46,7 @@ std::vector<std::pair<AdaptedLayer, Factors>> layers_of(const PeftWeights& weigh
   std::map<std::string, Factors> by_layer;
   std::vector<std::string> targets;
   for (const auto& [name, factors] : weights.factors) {
-    const std::optional<std::string> layer = name_in(all, name);
+    const std::optional<std::string> layer = adapters::name_in(all, name);
     if (!layer) throw UsageError(file, ": the module has no layer ", name, did_you_mean(name, all));
     by_layer[*layer] = factors;
     targets.push_back(*layer);
@@ -113,7 +65,7 @@ std::vector<std::pair<at::Tensor, at::Tensor>> others_of(const PeftWeights& weig
   for (const auto& buffer : module.named_buffers()) tensors.insert(buffer.key(), buffer.value());
   std::vector<std::pair<at::Tensor, at::Tensor>> others;
   for (const auto& [name, value] : weights.others) {
-    const std::optional<std::string> known = name_in(tensors.keys(), name);
+    const std::optional<std::string> known = adapters::name_in(tensors.keys(), name);
     if (!known) throw UsageError(file, ": the module has no ", name, did_you_mean(name, tensors.keys()));
     others.emplace_back(tensors[*known], value);
     if (others.back().first.sizes() != value.sizes())
@@ -169,7 +121,7 @@ void add_others(const Module& module, nlohmann::ordered_json& config, State& wei
     if (std::ranges::none_of(own.values(), trains)) continue;
     if (config["modules_to_save"].is_null()) config["modules_to_save"] = nlohmann::ordered_json::array();
     config["modules_to_save"].push_back(item.key());
-    const std::string prefix = std::string(kPrefix) + item.key() + ".";
+    const std::string prefix = std::string(kPeftPrefix) + item.key() + ".";
     for (const auto& one : own) weights[prefix + one.key()] = one.value().detach();
     for (const auto& one : part.named_buffers(/*recurse=*/false)) weights[prefix + one.key()] = one.value();
   }
@@ -195,21 +147,21 @@ void save_adapter(const Module& given, const std::filesystem::path& folder, cons
   if (!options.task.empty()) config["task_type"] = options.task;
   State weights = State::dict();
   for (const AdaptedLayer& layer : layers) {
-    const std::string name = std::string(kPrefix) + layer.name;
-    weights[name + std::string(kA)] = layer.adapter->weight.detach();
-    weights[name + std::string(kB)] = layer.adapter->output->weight.detach();
+    const std::string name = std::string(kPeftPrefix) + layer.name;
+    weights[name + std::string(adapters::kFactorA)] = layer.adapter->weight.detach();
+    weights[name + std::string(adapters::kFactorB)] = layer.adapter->output->weight.detach();
   }
   describe_layers(layers, module, config);
   add_others(module, config, weights);
   std::filesystem::create_directories(folder);
-  save_safetensors(weights, folder / kWeightsFile);
-  write_text_file_atomically(folder / kConfigFile, json_text(config, 2) + "\n");
+  save_safetensors(weights, folder / kPeftWeightsFile);
+  write_text_file_atomically(folder / kPeftConfigFile, json_text(config, 2) + "\n");
 }
 
 void load_adapter(Module& module, const std::filesystem::path& folder) {
-  const std::string file = (folder / kWeightsFile).string();
-  const adapters::PeftConfig config = adapters::read_peft_config(folder / kConfigFile);
-  const PeftWeights weights = read_weights(folder / kWeightsFile);
+  const std::string file = (folder / kPeftWeightsFile).string();
+  const adapters::PeftConfig config = adapters::read_peft_config(folder / kPeftConfigFile);
+  const PeftWeights weights = adapters::read_peft_weights(folder / kPeftWeightsFile);
   const auto layers = layers_of(weights, module, file);
   const auto others = others_of(weights, module, file);
   std::vector<bool> transposed;

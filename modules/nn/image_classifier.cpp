@@ -66,7 +66,7 @@ std::map<std::string, BatchFunction> ImageClassifier::export_functions() {
 }
 
 OptimizerConfig ImageClassifier::configure_optimizers() {
-  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+  return configured_optimizer(options.optimizer, options.lr_scheduler, *this, options.groups);
 }
 
 }  // namespace levin::nn

@@ -2,6 +2,7 @@
 #include <levin/core/options/choice.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/nets.h>
 #include <levin/modules/optim/registry.h>
@@ -27,6 +28,7 @@ struct ImageClassifierOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64.

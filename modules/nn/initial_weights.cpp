@@ -1,6 +1,7 @@
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/weights.h>
 
 #include <filesystem>
@@ -18,10 +19,25 @@ void load_file(torch::nn::Module& module, const InitialWeights& options, const s
                 " weights are loaded, these do not fit:" + report.text());
 }
 
+void freeze(torch::nn::Module& module, const std::vector<std::string>& frozen, const std::string& path) {
+  for (const std::string& pattern : frozen) {
+    bool is_found = false;
+    for (auto& item : module.named_parameters()) {
+      if (!names_parameter(pattern, item.key())) continue;
+      item.value().set_requires_grad(false);
+      is_found = true;
+    }
+    if (!is_found)
+      throw UsageError(path, ".frozen: ", pattern, " names no parameter and no part of the module",
+                       did_you_mean(pattern, module.named_parameters().keys()));
+  }
+}
+
 }  // namespace
 
 void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
   if (!options.weights.empty()) load_file(module, options, path);
+  freeze(module, options.frozen, path);
   if (options.adapter) options.adapter.make(path + ".adapter", module);
 }
 

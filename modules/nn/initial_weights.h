@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <string>
+#include <vector>
 
 namespace levin {
 
@@ -17,14 +18,18 @@ struct InitialWeights {
   std::string weights_prefix =
       LEVIN_OPTION(weights_prefix, "",
                    "Take only the weights whose names begin so (\"model.\", say), and leave that out of the names");
+  std::vector<std::string> frozen = LEVIN_OPTION(
+      frozen, {},
+      "Parameters that stay as they are, by the end of their names, that of a part of the module, or a pattern");
   ClassChoice<AdapterKind> adapter = LEVIN_OPTION(
       adapter, {},
       "What is trained in place of the weights, which stay as they are: LoRA; unset: all weights are trained");
 };
 
 /// Loads the weights file named by `options` into `module`, if one is named, and, with `weights_strict` false, reports
-/// mismatches on stderr; then adds the adapters, if some are named. `path` is the path of the options ("model"). Throws
-/// levin::UsageError for a file that is missing or does not match, and as the adapter does.
+/// mismatches on stderr; then freezes what is named, and adds the adapters. `path` is the path of the options
+/// ("model"). Throws levin::UsageError for a file that is missing or does not match, a frozen name of nothing, and as
+/// the adapter does.
 void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path = "model");
 
 }  // namespace levin

@@ -72,7 +72,7 @@ std::map<std::string, BatchFunction> LanguageModel::export_functions() {
 }
 
 OptimizerConfig LanguageModel::configure_optimizers() {
-  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+  return configured_optimizer(options.optimizer, options.lr_scheduler, *this, options.groups);
 }
 
 }  // namespace levin::nn

@@ -3,6 +3,7 @@
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/gpt.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/sampling.h>
 #include <levin/modules/optim/registry.h>
@@ -17,6 +18,7 @@ struct LanguageModelOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Learns to predict the next token: a small GPT on `input` [batch, time] and `target` [batch, time], both int64.

@@ -51,7 +51,7 @@ void MLPRegressor::log_score(const std::string& stage, const at::Tensor& output,
 Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/) { return Batch(forward(batch)); }
 
 OptimizerConfig MLPRegressor::configure_optimizers() {
-  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+  return configured_optimizer(options.optimizer, options.lr_scheduler, *this, options.groups);
 }
 
 MLPClassifier::MLPClassifier(Options options_) : options(std::move(options_)) {
@@ -91,7 +91,7 @@ Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
 }
 
 OptimizerConfig MLPClassifier::configure_optimizers() {
-  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+  return configured_optimizer(options.optimizer, options.lr_scheduler, *this, options.groups);
 }
 
 }  // namespace levin::nn

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/optim/registry.h>
@@ -92,6 +93,7 @@ struct MLPRegressorOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Predicts numbers, `target` [samples] or [samples, outputs], floating, from the rows of a table (see TabularNet).
@@ -125,6 +127,7 @@ struct MLPClassifierOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ParameterGroups groups = {};  // its options are flattened into this struct
 };
 
 /// Predicts one of several classes, `target` [samples], int64, from the rows of a table (see TabularNet).

@@ -1,0 +1,37 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace levin::adapters {
+
+constexpr const char* kPeftConfigFile = "adapter_config.json";
+constexpr const char* kPeftWeightsFile = "adapter_model.safetensors";
+/// Before each name in a file of PEFT's: the wrapper's, and the one of the network in it.
+constexpr std::string_view kPeftPrefix = "base_model.model.";
+constexpr std::string_view kFactorA = ".lora_A.weight", kFactorB = ".lora_B.weight";
+
+/// The two factors of an adapter in a file.
+struct Factors {
+  at::Tensor a = {}, b = {};
+};
+
+/// What a file of weights holds, by the names of the network.
+struct PeftWeights {
+  std::map<std::string, Factors> factors = {};    ///< by the layer's name
+  std::map<std::string, at::Tensor> others = {};  ///< parameters and buffers that were trained whole
+};
+
+/// Reads an adapter_model.safetensors of LoRA. Throws levin::UsageError that names the file for one that is missing,
+/// damaged, or without adapters, and for a kind of adapter that is not supported.
+PeftWeights read_peft_weights(const std::filesystem::path& file);
+
+/// Returns the names among `all` that a file's `name` stands for: itself, or the only one that ends with it.
+std::optional<std::string> name_in(const std::vector<std::string>& all, const std::string& name);
+
+}  // namespace levin::adapters

@@ -1,0 +1,93 @@
+#include <levin/modules/transformers/decoder_config.h>
+#include <levin/core/system/error.h>
+#include <levin/modules/transformers/families.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace levin::nn {
+namespace {
+
+constexpr double kMostDecoderParameters = 1e13;
+
+/// What no family computes with: names, tokens, defaults of generation, and what versions of transformers have written
+/// down beside.
+constexpr const char* kWithoutEffect =
+    "model_type architectures transformers_version torch_dtype dtype use_cache _name_or_path name_or_path auto_map "
+    "initializer_range id2label label2id num_labels problem_type finetuning_task task_specific_params tokenizer_class "
+    "return_dict output_hidden_states output_attentions torchscript use_bfloat16 tf_legacy_loss _commit_hash "
+    "_attn_implementation attn_implementation _attn_implementation_autoset _flash_attn_2_enabled "
+    "gradient_checkpointing "
+    "bos_token_id eos_token_id sep_token_id decoder_start_token_id forced_bos_token_id forced_eos_token_id prefix "
+    "suppress_tokens begin_suppress_tokens bad_words_ids exponential_decay_length_penalty max_length min_length "
+    "do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p "
+    "repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences "
+    "output_scores return_dict_in_generate remove_invalid_values cache_implementation classifier_dropout "
+    "pretraining_tp unsloth_version unsloth_fixed";
+
+void check_common_fields(ConfigFields& fields) {
+  fields.skip(kWithoutEffect);
+  if (fields.find("quantization_config") != nullptr)
+    fields.fail("quantization_config", "levin reads no quantized weights; save the model with weights of 16 or 32 bit");
+  fields.require("is_encoder_decoder", false);
+  fields.require("add_cross_attention", false);
+  fields.require("cross_attention_hidden_size", nullptr);
+  fields.require("tie_encoder_decoder", false);
+  fields.require("is_causal", true);
+  fields.require("use_bidirectional_attention", false);
+  fields.require("chunk_size_feed_forward", 0);
+  fields.require("pruned_heads", ConfigFields::Json::object());
+  fields.skip("is_decoder");
+}
+
+void check_sizes(const DecoderConfig& config, const ConfigFields& fields) {
+  if (config.heads % config.key_value_heads != 0)
+    fields.fail("num_key_value_heads", config.key_value_heads, " key and value heads do not divide ", config.heads,
+                " attention heads");
+  if (config.padding_token >= config.vocabulary)
+    fields.fail("pad_token_id", "is ", config.padding_token, ", and the vocabulary has ", config.vocabulary, " tokens");
+  if (config.tied_head && config.head_bias)
+    fields.fail("tie_word_embeddings", "levin computes no tied head with a bias; it is false for this family");
+  for (const double rate : {config.attention_dropout, config.residual_dropout, config.embedding_dropout})
+    if (rate >= 1) fields.fail("dropout", "a rate is ", rate, "; it is below 1");
+  const double hidden = static_cast<double>(config.hidden), heads = static_cast<double>(config.heads);
+  const double of_layer =
+      hidden * static_cast<double>(config.intermediate) + hidden * heads * static_cast<double>(config.head_size);
+  const double all =
+      static_cast<double>(config.vocabulary) * hidden + of_layer * static_cast<double>(config.layers.size());
+  if (all > kMostDecoderParameters) fields.fail("hidden_size", "the sizes give more than ", all, " parameters");
+}
+
+}  // namespace
+
+const std::string* name_of(const Parts& parts, Role role) {
+  const auto found = std::ranges::find(parts, role, &Part::role);
+  return found == parts.end() ? nullptr : &found->name;
+}
+
+std::vector<std::string> decoder_families() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  return names;
+}
+
+DecoderConfig decoder_config(const nlohmann::ordered_json& json, const std::string& file,
+                             const std::vector<std::string>& ignored_fields) {
+  ConfigFields fields(json, file + ": ");
+  const std::string type = fields.word("model_type");
+  const std::vector<std::string> known = decoder_families();
+  const auto place = std::ranges::find(known, type);
+  if (place == known.end()) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    fields.fail("model_type", "levin does not know ", type, did_you_mean(type, known), "; it knows ", names);
+  }
+  check_common_fields(fields);
+  DecoderConfig config = families()[static_cast<size_t>(place - known.begin())].read(fields, ignored_fields);
+  config.family = type;
+  check_sizes(config, fields);
+  fields.check_all_read(ignored_fields);
+  return config;
+}
+
+}  // namespace levin::nn

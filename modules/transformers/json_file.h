@@ -1,0 +1,10 @@
+#pragma once
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+
+namespace levin::nn {
+
+/// Reads a JSON file of at most 64 MB. Throws levin::UsageError that names the file, and the line of what is no JSON.
+nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
+
+}  // namespace levin::nn

@@ -1,0 +1,65 @@
+#include <levin/modules/transformers/merge_adapter.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/matmul.h>
+#include <levin/core/state/file_bytes.h>
+#include <levin/core/system/error.h>
+#include <levin/modules/adapters/peft_config.h>
+#include <levin/modules/adapters/peft_weights.h>
+#include <levin/modules/transformers/pretrained_tensors.h>
+#include <levin/modules/transformers/save_pretrained.h>
+
+#include <string>
+#include <vector>
+
+namespace levin {
+namespace {
+
+/// Finds the tensor of a model's files that an adapter's name stands for. Files of a bare decoder lack the beginning of
+/// the adapter's names.
+at::Tensor& tensor_named(nn::PretrainedTensors& tensors, const std::string& name, const std::string& file) {
+  std::vector<std::string> all;
+  for (const auto& [known, tensor] : tensors) all.push_back(known);
+  if (const auto found = adapters::name_in(all, name)) return tensors[*found];
+  for (const std::string& known : all)
+    if (name.ends_with("." + known)) return tensors[known];
+  throw UsageError(file, ": the model has no ", name, did_you_mean(name, all));
+}
+
+at::Tensor merged(const at::Tensor& weight, const adapters::Factors& factors, double scale, bool fan_in_fan_out,
+                  const std::string& what) {
+  const at::Tensor change = at::matmul(factors.b.to(at::kFloat), factors.a.to(at::kFloat)) * scale;
+  const bool fits = weight.sizes() == change.sizes(), fits_transposed = weight.sizes() == change.t().sizes();
+  if (!fits && !fits_transposed)
+    throw UsageError(what, ": the adapter is for a weight of ", change.sizes(), ", the model's is of ", weight.sizes());
+  const bool is_transposed = fits && fits_transposed ? fan_in_fan_out : !fits;
+  return weight.clone().add_(is_transposed ? change.t() : change);
+}
+
+}  // namespace
+
+int64_t merge_adapter(const std::filesystem::path& base, const std::filesystem::path& adapter,
+                      const std::filesystem::path& out, uint64_t most_bytes) {
+  const at::NoGradGuard no_grad;
+  const std::string file = (adapter / adapters::kPeftWeightsFile).string();
+  const adapters::PeftConfig config = adapters::read_peft_config(adapter / adapters::kPeftConfigFile);
+  const adapters::PeftWeights weights = adapters::read_peft_weights(file);
+  nn::PretrainedTensors tensors = nn::read_pretrained_tensors(base);
+  for (const auto& [layer, factors] : weights.factors) {
+    at::Tensor& weight = tensor_named(tensors, layer + ".weight", file);
+    const double scale = adapters::scale_of(config, layer, factors.a.size(0));
+    weight = merged(weight, factors, scale, config.fan_in_fan_out, file + ": " + layer);
+  }
+  for (const auto& [name, value] : weights.others) {
+    at::Tensor& tensor = tensor_named(tensors, name, file);
+    if (tensor.sizes() != value.sizes())
+      throw UsageError(file, ": ", name, " is of ", value.sizes(), ", in the model of ", tensor.sizes());
+    tensor = value.to(tensor.scalar_type());
+  }
+  const nn::NamedWeights named(tensors.begin(), tensors.end());
+  const FileBytes text = map_file_bytes(base / "config.json");
+  nn::write_pretrained_folder({.config = std::string(text.text()), .source = base}, named, out, most_bytes);
+  return static_cast<int64_t>(weights.factors.size());
+}
+
+}  // namespace levin

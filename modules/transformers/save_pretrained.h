@@ -1,0 +1,27 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::nn {
+
+/// Tensors with the names and the shapes that they have in files, in their order.
+using NamedWeights = std::vector<std::pair<std::string, at::Tensor>>;
+
+struct PretrainedFiles {
+  std::string config = {};            ///< text of config.json
+  std::filesystem::path source = {};  ///< the folder that the tokenizer's files and generation_config.json come from
+};
+
+/// Writes a folder that transformers' from_pretrained opens: `config.json` with the dtype of the weights,
+/// `model.safetensors`, or several files with an index if it would be larger than `most_bytes`, and copies of the
+/// tokenizer's files. Each file appears whole or not at all; weights under other names that were there are removed.
+/// Throws as save_safetensors.
+void write_pretrained_folder(const PretrainedFiles& files, const NamedWeights& weights,
+                             const std::filesystem::path& folder, uint64_t most_bytes);
+
+}  // namespace levin::nn
