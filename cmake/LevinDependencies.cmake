@@ -1,9 +1,9 @@
 # The libraries levin stands on. One that is missing stops the configuration with a line that says what to install.
 include(LevinLibTorch)
 
-# find_package(package minimum), or one line with the Debian package that has it. An empty minimum: any version.
+# find_package(package minimum ...), or one line with the Debian package that has it. An empty minimum: any version.
 function(levin_require package minimum debian_package)
-  find_package(${package} ${minimum} QUIET)
+  find_package(${package} ${minimum} QUIET ${ARGN})
   if(NOT ${package}_FOUND)
     set(found ${${package}_CONSIDERED_VERSIONS})
     list(REMOVE_DUPLICATES found)
@@ -23,13 +23,13 @@ levin_require(nlohmann_json 3.9 nlohmann-json3-dev)
 levin_require(spdlog 1.8 libspdlog-dev)
 levin_require(CLI11 2.1 libcli11-dev)
 levin_require(ZLIB 1.2 zlib1g-dev)
-# levin_may_use(option target package minimum debian_package what): a library that can be left out; adds its target to
-# LEVIN_OPTIONAL_LIBRARIES.
+# levin_may_use(option target package minimum debian_package what ...): a library that can be left out; adds its target to
+# LEVIN_OPTIONAL_LIBRARIES. What follows goes to find_package.
 set(LEVIN_OPTIONAL_LIBRARIES "")
 macro(levin_may_use option target package minimum debian_package what)
   option(${option} "${what}" ON)
   if(${option})
-    levin_require(${package} "${minimum}" "${debian_package}, or pass -D${option}=OFF")
+    levin_require(${package} "${minimum}" "${debian_package}, or pass -D${option}=OFF" ${ARGN})
     list(APPEND LEVIN_OPTIONAL_LIBRARIES ${target})
   endif()
 endmacro()
@@ -37,6 +37,8 @@ levin_may_use(LEVIN_JPEG JPEG::JPEG JPEG "" libjpeg-dev "Read and write JPEG fil
 levin_may_use(LEVIN_PNG PNG::PNG PNG 1.6 libpng-dev "Read and write PNG files")
 levin_may_use(LEVIN_ARCHIVE LibArchive::LibArchive LibArchive 3.4 libarchive-dev "Read tar and zip files")
 levin_may_use(LEVIN_CURL CURL::libcurl CURL 7.68 libcurl4-openssl-dev "Download data sets, and log to servers")
+levin_may_use(LEVIN_TOKENIZERS PCRE2::8BIT PCRE2 10.30 libpcre2-dev "Encode text by tokenizer.json")
+levin_may_use(LEVIN_TOKENIZERS ICU::uc ICU 60 libicu-dev "Encode text by tokenizer.json" COMPONENTS uc)
 levin_require(OpenSSL 1.1.1 libssl-dev)
 levin_find_libtorch()
 

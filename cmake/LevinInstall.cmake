@@ -125,6 +125,7 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake"
   cmake/levinHosts.cmake
+  cmake/FindPCRE2.cmake
   cmake/LevinLibTorch.cmake
   cmake/LevinPrecompile.cmake
   cmake/LevinStop.cmake

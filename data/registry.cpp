@@ -7,6 +7,8 @@
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/datasets/tar.h>
 #include <levin/data/datasets/text.h>
+#include <levin/data/datasets/text_jsonl.h>
+#include <levin/data/datasets/token_file.h>
 
 namespace levin::data {
 namespace {
@@ -23,6 +25,8 @@ void register_builtins(Registry<DataModuleKind::Entry>& registry) {
   add_data_module<Npy>(registry, "Npy", "Arrays in NumPy's files, .npy (mapped into memory) or .npz");
   add_data_module<Tar>(registry, "Tar", "Samples in tar files, read in sequence: for data larger than memory");
   add_data_module<Text>(registry, "Text", "Windows of a text file, in characters or bytes");
+  add_data_module<TextJsonl>(registry, "TextJsonl", "Texts, prompts with completions, and chats in JSON lines");
+  add_data_module<TokenFile>(registry, "TokenFile", "Windows of files of tokens, as levin tokenize writes them");
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 #include <levin/core/system/error.h>
 #include <levin/data/data_module.h>
 #include <levin/data/learned_state.h>
+#include <levin/modules/adapters/lora.h>
+#include <levin/modules/adapters/peft_folder.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/script_file.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/trained_weights.h>
+#include <levin/modules/transformers/causal_lm.h>
 #include <levin/modules/weights.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
@@ -15,8 +18,7 @@
 #include <levin/program/commands/exported_network.h>
 #include <levin/program/commands/run_module.h>
 #include <levin/program/commands/traced_script.h>
-#include <levin/trainer/fit/assembly.h>
-#include <levin/trainer/run_folder/find_checkpoint.h>
+#include <levin/program/commands/trained_module.h>
 
 #include <iostream>
 #include <map>
@@ -32,7 +34,9 @@ struct ExportFlags {
       ".pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format; .ts, .torchscript: "
       "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
       "torch.export.load and ProgramModule; .aoti.pt2: the same compiled by AOTInductor, for this kind of "
-      "machine; .onnx: an ONNX model of opset 18");
+      "machine; .onnx: an ONNX model of opset 18; a name without an end: a folder, of a CausalLM for "
+      "transformers, with adapters in its weights");
+  bool adapter = LEVIN_OPTION(adapter, false, "Write a folder of the adapters alone, in PEFT's format");
   std::string example = LEVIN_OPTION(example, "",
                                      "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128, or of "
                                      "an image that --preprocess resizes; unset: the data say what a sample is");
@@ -55,7 +59,7 @@ struct ExportFlags {
       inference, false, "For .pt2: record evaluation alone; else the program is one of training mode, to train it on");
 };
 
-enum class Format { Weights, Script, Network };
+enum class Format { Weights, Script, Network, Folder };
 
 Format format_of(const fs::path& out) {
   const std::string end = out.extension().string();
@@ -63,71 +67,12 @@ Format format_of(const fs::path& out) {
     if (end == known) return Format::Weights;
   if (end == ".ts" || end == ".torchscript") return Format::Script;
   if (end == ".pt2" || end == ".onnx") return Format::Network;
+  if (end.empty()) return Format::Folder;
   throw UsageError(
       "--out: the end of the name tells the format: .pt, .pth, .bin, .safetensors, .ts, .torchscript, .pt2 or "
-      ".onnx, got ",
+      ".onnx, or none for a folder, got ",
       out.string());
 }
-
-/// What --ckpt-path names, or model.weights without it.
-struct Trained {
-  std::string file = {};                           ///< empty: neither
-  std::optional<FoundCheckpoint> checkpoint = {};  ///< a run's; otherwise --ckpt-path is `file`
-  State learned_from_data = {};
-
-  void load(LightningModule& module, const std::string& ckpt_path) const {
-    if (checkpoint)
-      load_module_state_dict(module, checkpoint->checkpoint.state);
-    else if (!ckpt_path.empty())
-      load_weights(module, file);
-  }
-};
-
-Trained find_trained(const ReadOptions& options, const std::string& ckpt_path) {
-  std::error_code ignored;
-  if (ckpt_path.empty()) {
-    const std::string weights = weights_of_model(options);
-    return {.file = weights, .learned_from_data = weights.empty() ? State() : learned_from_data_in(weights)};
-  }
-  if (fs::is_regular_file(ckpt_path, ignored))
-    return {.file = ckpt_path, .learned_from_data = learned_from_data_in(ckpt_path)};
-  std::optional<FoundCheckpoint> found =
-      find_checkpoint({.runs = options.resolved.runs_folder(), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights});
-  if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");
-  const State* const learned = found->checkpoint.state.find(kLearnedFromData);
-  Trained trained{.file = found->checkpoint.file.string(), .learned_from_data = learned ? *learned : State()};
-  trained.checkpoint = std::move(found);
-  return trained;
-}
-
-/// The trainer's options for a module that is set up and not run.
-TrainerOptions without_run() {
-  TrainerOptions options;
-  options.accelerator = Accelerator::Cpu;
-  options.logger = false;
-  options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
-  return options;
-}
-
-/// A module that is set up as a prediction would do it, with its data, and has its weights.
-class ModuleToExport {
- public:
-  ModuleToExport(LightningModule& module, data::DataModule* data, const Trained& trained, const std::string& ckpt_path)
-      : options_(resolve(without_run())),
-        placement_(choose_placement(options_, visible_gpus())),
-        assembly_(options_, placement_, nullptr, module,
-                  data ? std::optional(data::DataModuleRef(*data)) : std::nullopt, Stage::Predict, /*trial=*/true) {
-    const RunScope scope = assembly_.scope();
-    if (data != nullptr) data::use_learned_section(*data, trained.learned_from_data, trained.file);
-    assembly_.setup_module();
-    trained.load(module, ckpt_path);
-  }
-
- private:
-  const ResolvedOptions options_;
-  const Placement placement_;
-  Assembly assembly_;
-};
 
 /// Returns what a script takes: raw samples if the data say how these become a batch, or else batches.
 data::RawInput script_input(data::DataModule* data, const std::string& example) {
@@ -260,6 +205,19 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
+void export_folder(LightningModule& module, bool adapter, const fs::path& out) {
+  if (adapter) {
+    save_adapter(module, out);
+    std::cout << out.string() << ": the adapters of " << adapted_layers(module).size() << " layers, for PEFT";
+    return;
+  }
+  auto* const model = dynamic_cast<nn::CausalLM*>(&module);
+  if (model == nullptr)
+    throw UsageError("--out: a folder is written of a CausalLM; for another module the name ends in .pt, .pt2, ...");
+  model->save_pretrained(out);
+  std::cout << out.string() << ": a model for transformers";
+}
+
 int run_export(const ExportFlags& flags, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
   const ReadOptions options = read_run_options(line.config);
@@ -268,7 +226,8 @@ int run_export(const ExportFlags& flags, const Words& words) {
     throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
   const Format format = format_of(flags.out);
   const std::string out = followed(flags.out).string();
-  if (!flags.example.empty() && format == Format::Weights)
+  if (flags.adapter && format != Format::Folder) throw UsageError("--adapter: --out names a folder");
+  if (!flags.example.empty() && (format == Format::Weights || format == Format::Folder))
     throw UsageError("--example: only .ts, .pt2 and .onnx need one");
   for (const auto& [flag, is_given] :
        {std::pair("--dynamic", !flags.dynamic.empty()), std::pair("--inference", flags.inference),
@@ -279,11 +238,13 @@ int run_export(const ExportFlags& flags, const Words& words) {
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
-  const Trained trained = find_trained(options, line.flags.ckpt_path);
-  const ModuleToExport ready(*module, data.get(), trained, line.flags.ckpt_path);
+  const TrainedWeights trained = find_trained_weights(options, line.flags.ckpt_path);
+  const TrainedModule ready(*module, data.get(), trained, line.flags.ckpt_path);
   if (format == Format::Weights) {
     save_trained_weights(*module, trained.learned_from_data, out);
     std::cout << out << ": weights";
+  } else if (format == Format::Folder) {
+    export_folder(*module, flags.adapter, out);
   } else if (format == Format::Script) {
     export_script(*module, data.get(), trained.learned_from_data, flags.example, out);
   } else {

@@ -28,7 +28,9 @@ const std::map<std::string, const char*>& foreign() {
       {".xlsx", "save it as CSV (UTF-8) in the program that made it"},
       {".xls", "save it as CSV (UTF-8) in the program that made it"},
       {".json", "make a CSV file of it: pandas.read_json(\"x.json\").to_csv(\"x.csv\", index=False)"},
-      {".jsonl", "make a CSV file of it: pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)"},
+      {".jsonl",
+       "texts, prompts and chats are for the data module TextJsonl, with a model such as CausalLM; of a table make a "
+       "CSV file: pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)"},
       {".h5", "save its arrays as .npy: np.save(\"x.npy\", h5py.File(\"x.h5\")[\"x\"][:])"},
       {".hdf5", "save its arrays as .npy: np.save(\"x.npy\", h5py.File(\"x.hdf5\")[\"x\"][:])"},
       {".mat", "save its arrays as .npy: np.save(\"x.npy\", scipy.io.loadmat(\"x.mat\")[\"x\"])"},
@@ -62,6 +64,13 @@ bool is_text(const fs::path& file) {
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what, const std::string& advice) {
   throw UsageError("levin data guess: ", path.string(), ": ", what, "; ", advice);
+}
+
+[[noreturn]] void refuse_foreign(const fs::path& file) {
+  const std::string extension = extension_of(file);
+  refuse(file,
+         extension == ".jsonl" ? "JSON lines, for which no config is guessed" : "levin does not read " + extension,
+         foreign().at(extension));
 }
 
 /// The files of a folder by kind, without those below it.
@@ -146,7 +155,7 @@ Guess guess_folder(const fs::path& folder, const GuessOptions& options) {
            "a model learns from one file: cat " + (folder / "*.txt").string() + " > all.txt, and name that");
   if (contents.has(FileKind::Foreign)) {
     const fs::path& file = contents.files(FileKind::Foreign).front();
-    refuse(file, "levin does not read " + extension_of(file), foreign().at(extension_of(file)));
+    refuse_foreign(file);
   }
   if (contents.folders.size() == 1 && contents.extensions().empty())
     return guess_folder(contents.folders.front(), options);
@@ -171,7 +180,7 @@ Guess guess_file(const fs::path& file, const GuessOptions& options) {
     case FileKind::Text:
       return guess_text(file, options);
     case FileKind::Foreign:
-      refuse(file, "levin does not read " + extension_of(file), foreign().at(extension_of(file)));
+      refuse_foreign(file);
     case FileKind::Unknown:
       break;
   }

@@ -3,6 +3,7 @@
 #include <levin/data/download/url_host.h>
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/image_codecs.h>
+#include <levin/data/tokenizer.h>
 #include <levin/trainer/loggers/http.h>
 
 #include <fstream>
@@ -35,6 +36,12 @@ TEST_CASE("Without libarchive, an archive names the library that is missing and 
         path.string() +
             ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no tar files; unpack the "
             "file, or build levin with libarchive-dev");
+}
+
+TEST_CASE("Without PCRE2 and ICU, a tokenizer names the libraries that are missing and what to do") {
+  CHECK(error_text<UsageError>([] { Tokenizer::from_file("tokenizer.json"); }) ==
+        "tokenizer.json: this levin is built without PCRE2 and ICU (LEVIN_TOKENIZERS=OFF) and reads no tokenizers; "
+        "build levin with libpcre2-dev and libicu-dev");
 }
 
 TEST_CASE("Without libcurl, a download ends at once with the reason, and loggers to servers are refused") {

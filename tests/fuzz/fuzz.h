@@ -30,6 +30,11 @@ void fuzz_npy(const std::string& input);
 void fuzz_csv(const std::string& input);
 void fuzz_tar(const std::string& input);
 
+/// Reads `input` as a tokenizer.json and, behind a byte 0x1e, a text, and encodes that. Only UsageError is allowed, and
+/// is caught. Throws std::logic_error if a promise is broken: each token is in the vocabulary, lies in the text, and is
+/// the same without offsets.
+void fuzz_tokenizer(const std::string& input);
+
 /// Reads `input` as a state file, with and without its checksums, or as the pickle of a state file. Only UsageError is
 /// allowed, and is caught. Throws std::logic_error if a promise is broken: at any time the memory in use is at most 64
 /// MB plus the size of the input, and a state is the same after it is written and read again.
@@ -62,6 +67,7 @@ const std::vector<std::string>& idx_seeds();
 const std::vector<std::string>& npy_seeds();
 const std::vector<std::string>& csv_seeds();
 const std::vector<std::string>& tar_seeds();
+const std::vector<std::string>& tokenizer_seeds();
 const std::vector<std::string>& state_file_seeds();
 const std::vector<std::string>& pickle_seeds();
 const std::vector<std::string>& program_seeds();

@@ -138,7 +138,7 @@ endif()
 find_program(readelf readelf)
 if(readelf)
   run("${readelf}" -d "${WORK}/weights_consumer/weights_consumer")
-  if(output MATCHES "NEEDED[^\n]*(curl|archive|spdlog|jpeg|png)")
+  if(output MATCHES "NEEDED[^\n]*(curl|archive|spdlog|jpeg|png|pcre|icu)")
     message(FATAL_ERROR "The program that reads weights needs other libraries:\n${output}")
   endif()
   # Without debug information, which is most of a build.

@@ -34,7 +34,7 @@ expect_compiler(Unheard 1.0 "")
 expect("levin needs nlohmann_json 3.9 or newer: .*apt-get install nlohmann-json3-dev" -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
 set(undo -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=OFF)
 foreach(case "spdlog 1.8 libspdlog-dev" "CLI11 2.1 libcli11-dev" "ZLIB 1.2 zlib1g-dev" "PNG 1.6 libpng-dev"
-    "LibArchive 3.4 libarchive-dev" "CURL 7.68 libcurl4-openssl-dev" "OpenSSL 1.1.1 libssl-dev")
+    "LibArchive 3.4 libarchive-dev" "CURL 7.68 libcurl4-openssl-dev" "PCRE2 10.30 libpcre2-dev" "ICU 60 libicu-dev" "OpenSSL 1.1.1 libssl-dev")
   string(REPLACE " " ";" case "${case}")
   list(GET case 0 package)
   list(GET case 1 version)

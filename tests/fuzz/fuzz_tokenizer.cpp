@@ -1,0 +1,76 @@
+#include <levin/core/system/error.h>
+#include <levin/data/tokenizer.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "tests/data/tokenizers/small_tokenizers.h"
+#include "tests/fuzz/expect.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace levin::testing {
+namespace {
+
+constexpr char kSeparator = '\x1e';
+
+void check_encoding(const Tokenizer& tokenizer, std::string_view text) {
+  const Encoding encoding = tokenizer.encode(text);
+  const size_t count = encoding.ids.size();
+  expect(encoding.offsets.size() == count && encoding.type_ids.size() == count &&
+             encoding.special_tokens_mask.size() == count,
+         "an encoding has as many of all as of ids");
+  for (const auto& [begin, end] : encoding.offsets) expect(begin >= 0 && end >= 0, "an offset is not negative");
+  for (size_t i = 0; i < count; ++i) {
+    // What a post-processor adds may be of no vocabulary.
+    if (!encoding.special_tokens_mask[i]) tokenizer.id_to_token(encoding.ids[i]);
+  }
+  const Encoding quick = tokenizer.encode(text, {.with_offsets = false});
+  expect(quick.ids == encoding.ids && quick.offsets.empty(), "ids are the same without offsets");
+  tokenizer.decode(encoding.ids);
+  tokenizer.decode(encoding.ids, false);
+}
+
+}  // namespace
+
+void fuzz_tokenizer(const std::string& input) {
+  const size_t end = std::min(input.find(kSeparator), input.size());
+  const std::string_view text = std::string_view(input).substr(std::min(end + 1, input.size()));
+  try {
+    check_encoding(Tokenizer::from_json(std::string_view(input).substr(0, end), "input"), text);
+  } catch (const UsageError&) {
+  }
+}
+
+const std::vector<std::string>& tokenizer_seeds() {
+  static const std::vector<std::string> seeds = {
+      tokenizer_json(small_bpe()) + kSeparator + "abcd\u00e9xy bc",
+      tokenizer_json(small_bpe(), R"json(
+        "normalizer": {"type": "Sequence", "normalizers": [
+          {"type": "NFKC"}, {"type": "Strip", "strip_left": true, "strip_right": true},
+          {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "_"}, {"type": "Prepend", "prepend": "a"}]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+          {"type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+(?!\\S)"}, "behavior": "Isolated", "invert": false},
+          {"type": "Digits", "individual_digits": true},
+          {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}]},
+        "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true},
+        "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})json") +
+          kSeparator + " a\ufb01  1\u0301 \U0001f600",
+      tokenizer_json(small_unigram(), R"json(
+        "added_tokens": [{"id": 6, "content": "<s>", "single_word": false, "lstrip": true, "rstrip": true,
+                          "normalized": true, "special": true}],
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAAAAAAYQA="},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true},
+        "decoder": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true})json") +
+          kSeparator + "ab <s> abc",
+      tokenizer_json(small_word_piece(), R"json(
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                       "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 7], "cls": ["[CLS]", 6]},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true})json") +
+          kSeparator + "Un\u00e4ffable, \u4e2d\u6587",
+  };
+  return seeds;
+}
+
+}  // namespace levin::testing
