@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/data/files/mapped_file.h>
+#include <levin/core/state/file_bytes.h>
 
 #include <string>
 #include <string_view>
@@ -11,6 +11,6 @@ bool is_compressed(std::string_view bytes);
 
 /// Returns what a compressed file unpacks to. Throws levin::UsageError that names the file if it is broken or
 /// truncated, if it unpacks to more than a thousand times its size, and without libarchive.
-std::string decompress(const MappedFile& file);
+std::string decompress(const FileBytes& file);
 
 }  // namespace levin::data

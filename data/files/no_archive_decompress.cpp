@@ -3,8 +3,8 @@
 
 namespace levin::data {
 
-std::string decompress(const MappedFile& file) {
-  throw UsageError(file.path().string(),
+std::string decompress(const FileBytes& file) {
+  throw UsageError(file.name,
                    ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no compressed files; unpack "
                    "the file, or build levin with libarchive-dev");
 }

@@ -85,7 +85,10 @@ AddedTokens::AddedTokens(const Json& json, const std::string& place, const Model
     by_id_[number] = std::move(token);
   }
   ByteTrie::Entries given, normalized;
-  for (auto& [number, token] : by_id_) {
+  std::map<int32_t, AddedToken*> in_order;  // of two that the normalizer makes the same, the larger id counts
+  for (auto& [number, token] : by_id_) in_order[number] = &token;
+  for (const auto& [number, entry] : in_order) {
+    AddedToken& token = *entry;
     token.is_skipped = special.contains(token.pattern);
     (token.normalized ? normalized : given).emplace_back(token.pattern, number);
     (token.normalized ? first_bytes_normalized_ : first_bytes_given_)[static_cast<unsigned char>(token.pattern[0])] =

@@ -17,9 +17,10 @@ constexpr std::string_view kSpaces =
 constexpr std::string_view kNoSpaces =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
     R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-// Oniguruma takes six numbers of Latin-1 for parts of words.
-constexpr std::string_view kWord = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9})"
+constexpr std::string_view kWord = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9})"
                                    R"(\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+// Outside of classes Oniguruma takes six numbers of Latin-1 for parts of words too.
+constexpr std::string_view kWordNumbers = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 constexpr std::array<std::string_view, 39> kCategoryNames = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd",  "Nl",
@@ -102,10 +103,10 @@ class Translator {
       case 'S':
         return in_class ? std::string(kNoSpaces) : wrapped(kSpaces, true);
       case 'w':
-        return wrapped(kWord);
+        return wrapped(std::string(kWord).append(in_class ? "" : kWordNumbers));
       case 'W':
         if (in_class) fail("has \\W inside a class, which levin does not translate,");
-        return wrapped(kWord, true);
+        return wrapped(std::string(kWord).append(kWordNumbers), true);
       case 'd':
         return "\\p{Nd}";
       case 'D':

@@ -6,9 +6,11 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/adapters/peft_config.h>
 #include <levin/modules/adapters/peft_weights.h>
+#include <levin/modules/transformers/json_file.h>
 #include <levin/modules/transformers/pretrained_tensors.h>
 #include <levin/modules/transformers/save_pretrained.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -26,13 +28,20 @@ at::Tensor& tensor_named(nn::PretrainedTensors& tensors, const std::string& name
   throw UsageError(file, ": the model has no ", name, did_you_mean(name, all));
 }
 
-at::Tensor merged(const at::Tensor& weight, const adapters::Factors& factors, double scale, bool fan_in_fan_out,
+/// Returns whether the linear layers of a model store their weights as [in, out]: transformers' Conv1D.
+bool has_transposed_layers(const std::filesystem::path& config) {
+  const nlohmann::ordered_json json = nn::read_json_file(config);
+  const auto type = json.is_object() ? json.find("model_type") : json.end();
+  return json.is_object() && type != json.end() && (*type == "gpt2" || *type == "openai-gpt");
+}
+
+at::Tensor merged(const at::Tensor& weight, const adapters::Factors& factors, double scale, bool transposes_square,
                   const std::string& what) {
   const at::Tensor change = at::matmul(factors.b.to(at::kFloat), factors.a.to(at::kFloat)) * scale;
   const bool fits = weight.sizes() == change.sizes(), fits_transposed = weight.sizes() == change.t().sizes();
   if (!fits && !fits_transposed)
     throw UsageError(what, ": the adapter is for a weight of ", change.sizes(), ", the model's is of ", weight.sizes());
-  const bool is_transposed = fits && fits_transposed ? fan_in_fan_out : !fits;
+  const bool is_transposed = fits && fits_transposed ? transposes_square : !fits;
   return weight.clone().add_(is_transposed ? change.t() : change);
 }
 
@@ -45,10 +54,11 @@ int64_t merge_adapter(const std::filesystem::path& base, const std::filesystem::
   const adapters::PeftConfig config = adapters::read_peft_config(adapter / adapters::kPeftConfigFile);
   const adapters::PeftWeights weights = adapters::read_peft_weights(file);
   nn::PretrainedTensors tensors = nn::read_pretrained_tensors(base);
+  const bool transposes_square = config.fan_in_fan_out || has_transposed_layers(base / "config.json");
   for (const auto& [layer, factors] : weights.factors) {
     at::Tensor& weight = tensor_named(tensors, layer + ".weight", file);
     const double scale = adapters::scale_of(config, layer, factors.a.size(0));
-    weight = merged(weight, factors, scale, config.fan_in_fan_out, file + ": " + layer);
+    weight = merged(weight, factors, scale, transposes_square, file + ": " + layer);
   }
   for (const auto& [name, value] : weights.others) {
     at::Tensor& tensor = tensor_named(tensors, name, file);

@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/modules/recording/is_recording.h>
 
 #include <algorithm>
 #include <cmath>
@@ -90,15 +91,21 @@ at::Tensor rope_frequencies(const RopeConfig& rope, int64_t length) {
 
 RotaryEmbedding::RotaryEmbedding(RopeConfig rope) : rope_(std::move(rope)) {}
 
-RotaryAngles RotaryEmbedding::angles(const at::Tensor& positions, int64_t length, at::ScalarType dtype) {
-  const at::NoGradGuard no_grad;
-  if (!frequencies_.defined() || (depends_on_length(rope_) && length != length_)) {
+const at::Tensor& RotaryEmbedding::frequencies(int64_t length, c10::Device device) {
+  // What is recorded is made by operators each time: a tensor that was there before would be a constant of unknown
+  // origin.
+  if (!frequencies_.defined() || (depends_on_length(rope_) && length != length_) || recording::is_recording()) {
     const c10::InferenceMode normal_tensors(false);
     frequencies_ = rope_frequencies(rope_, length);
     length_ = length;
   }
-  if (frequencies_.device() != positions.device()) frequencies_ = frequencies_.to(positions.device());
-  const at::Tensor each = positions.unsqueeze(-1).to(at::kFloat) * frequencies_;
+  if (frequencies_.device() != device) frequencies_ = frequencies_.to(device);
+  return frequencies_;
+}
+
+RotaryAngles RotaryEmbedding::angles(const at::Tensor& positions, int64_t length, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor each = positions.unsqueeze(-1).to(at::kFloat) * frequencies(length, positions.device());
   const at::Tensor both = at::cat({each, each}, -1).unsqueeze(1);
   return {.cosines = (both.cos() * rope_.attention_factor).to(dtype),
           .sines = (both.sin() * rope_.attention_factor).to(dtype)};

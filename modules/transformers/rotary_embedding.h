@@ -26,6 +26,8 @@ class RotaryEmbedding {
   const RopeConfig& rope() const { return rope_; }
 
  private:
+  const at::Tensor& frequencies(int64_t length, c10::Device device);
+
   RopeConfig rope_;
   at::Tensor frequencies_ = {};
   int64_t length_ = 0;  ///< that `frequencies_` are for

@@ -35,10 +35,10 @@ TokenPieces::TokenPieces(const std::vector<std::string>& files, const data::Samp
 }
 
 void TokenPieces::add_text(size_t file, const data::SampleEncoder& encoder, size_t piece_bytes) {
-  if (std::filesystem::file_size(files_[file]) == 0) return;
-  const data::MappedFilePtr& mapped = mapped_.emplace_back(data::map_file(files_[file]));
-  std::string_view text = mapped->text();
-  if (data::is_compressed(text)) text = unpacked_.emplace_back(data::decompress(*mapped));
+  const FileBytes& mapped = mapped_.emplace_back(map_file_bytes(files_[file]));
+  if (mapped.size == 0) return;
+  std::string_view text = mapped.text();
+  if (data::is_compressed(text)) text = unpacked_.emplace_back(data::decompress(mapped));
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   size_t begin = 0;

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/state/file_bytes.h>
 #include <levin/data/datasets/readers/line_file.h>
 #include <levin/data/datasets/readers/sample_encoder.h>
-#include <levin/data/files/mapped_file.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ class TokenPieces {
 
   std::vector<std::string> files_;
   std::deque<data::LineFile> lines_ = {};
-  std::vector<data::MappedFilePtr> mapped_ = {};
+  std::vector<FileBytes> mapped_ = {};
   std::deque<std::string> unpacked_ = {};
   std::vector<Piece> pieces_ = {};
   std::vector<size_t> part_ends_ = {};

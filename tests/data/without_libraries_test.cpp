@@ -2,6 +2,7 @@
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/url_host.h>
 #include <levin/data/files/archive_reader.h>
+#include <levin/data/files/decompress.h>
 #include <levin/data/files/image_codecs.h>
 #include <levin/data/tokenizer.h>
 #include <levin/trainer/loggers/http.h>
@@ -36,6 +37,9 @@ TEST_CASE("Without libarchive, an archive names the library that is missing and 
         path.string() +
             ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no tar files; unpack the "
             "file, or build levin with libarchive-dev");
+  CHECK(error_text<UsageError>([] { decompress(FileBytes{.name = "a.jsonl.gz"}); }) ==
+        "a.jsonl.gz: this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no compressed files; unpack "
+        "the file, or build levin with libarchive-dev");
 }
 
 TEST_CASE("Without PCRE2 and ICU, a tokenizer names the libraries that are missing and what to do") {

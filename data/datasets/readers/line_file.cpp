@@ -2,7 +2,6 @@
 #include <levin/data/files/decompress.h>
 
 #include <algorithm>
-#include <system_error>
 
 namespace levin::data {
 namespace {
@@ -14,14 +13,10 @@ bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t\r
 
 }  // namespace
 
-LineFile::LineFile(const std::filesystem::path& path) : name_(path.string()) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) == 0) return;
-  file_ = map_file(path);
-  text_ = file_->text();
+LineFile::LineFile(const std::filesystem::path& path) : file_(map_file_bytes(path)), text_(file_.text()) {
   if (is_compressed(text_)) {
-    unpacked_ = decompress(*file_);
-    file_ = nullptr;
+    unpacked_ = decompress(file_);
+    file_.owner = nullptr;
     text_ = unpacked_;
   }
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -45,7 +40,7 @@ std::string_view LineFile::line(int64_t index) const {
 
 std::string LineFile::place(int64_t index) const {
   const int64_t blanks = std::ranges::upper_bound(blanks_, index) - blanks_.begin();
-  return name_ + ": line " + std::to_string(1 + index + blanks);
+  return file_.name + ": line " + std::to_string(1 + index + blanks);
 }
 
 }  // namespace levin::data

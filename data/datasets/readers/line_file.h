@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/data/files/mapped_file.h>
+#include <levin/core/state/file_bytes.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -25,8 +25,7 @@ class LineFile {
   std::string place(int64_t index) const;
 
  private:
-  std::string name_;
-  MappedFilePtr file_ = {};
+  FileBytes file_;
   std::string unpacked_ = {};
   std::string_view text_ = {};
   std::vector<int64_t> begins_ = {};

@@ -138,6 +138,27 @@ TEST_CASE("of a chat, what the assistant says and the tokens that end its turns 
   CHECK(values(batch.target()) == target);
 }
 
+TEST_CASE("a token that means a role is not learned, though it takes the white space that an answer begins with") {
+  const JsonlFolder files(
+      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "  hi"}]})");
+  const auto file = files.folder / "model" / "tokenizer.json";
+  nlohmann::json json = nlohmann::json::parse(std::ifstream(file));
+  json["added_tokens"].push_back({{"id", 261},
+                                  {"content", "<|assistant|>"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", true},
+                                  {"normalized", false},
+                                  {"special", true}});
+  std::ofstream(file) << json.dump();
+  TextJsonlDatasetOptions options = files.options();
+  options.encoder.chat_template = ChatTemplate::Phi3;
+  const Batch batch = all_of(files.open(options));
+  CHECK(values(batch.input()) ==
+        joined({bytes_of("<|user|>\na<|end|>\n"), {261, 'h', 'i'}, bytes_of("<|end|>\n"), {kEndOfText}}));
+  CHECK(values(batch.target()) == joined({none(18), {'h', 'i'}, bytes_of("<|end|>"), none(3)}));
+}
+
 TEST_CASE(
     "an end token in the text and one from the tokenizer are not doubled, and truncation of the file is left out") {
   const JsonlFolder files(R"({"text": "ab</s>"})");

@@ -143,7 +143,7 @@ TEST_CASE("files of tokens that are broken are refused by name and reason") {
           {.block_size = 2, .dtype = "uint32"});
   std::ofstream(folder / "empty") << "";
   refuses((folder / "empty").string(), "the file is empty", small);
-  refuses((folder / "none").string(), "cannot be opened", small);
+  refuses((folder / "none").string(), "there is no such file", small);
   refuses(write_tokens<uint16_t>(folder / "lies", {1, 2, 3}, {20240520, 1, 4}), "says 4 tokens of UInt16, but 6 bytes",
           small);
   refuses(write_tokens<uint16_t>(folder / "negative", {1, 2, 3}, {20240520, 1, -3}), "says -3 tokens", small);

@@ -31,6 +31,7 @@ TEST_CASE("Regular expressions of Oniguruma mean the same in PCRE2") {
   CHECK(matches_of(R"(\s)", "\u180e\u3000\u200b\u0085") == std::vector<std::string>{"\u3000", "\u0085"});
   CHECK(matches_of(R"(\w+)", "a\u0301_\u00b2 \u203f-\u0661") ==
         std::vector<std::string>{"a\u0301_\u00b2", "\u203f", "\u0661"});
+  CHECK(matches_of(R"([\w]+|[^\w])", "a\u00b2b") == std::vector<std::string>{"a", "\u00b2", "b"});
   CHECK(matches_of(R"(\h+)", "fg09") == std::vector<std::string>{"f", "09"});
   CHECK(matches_of(R"([^\S\n]+)", "a \t\n ") == std::vector<std::string>{" \t", " "});
   CHECK(matches_of("[a-z&&[^aeiou]]+", "abcide") == std::vector<std::string>{"bc", "d"});

@@ -1,12 +1,14 @@
 #include <levin/modules/transformers/causal_lm.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <levin/modules/adapters/lora.h>
+#include <levin/modules/export/export_program.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/registry.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
 
 #include <cmath>
+#include <utility>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -236,6 +238,22 @@ TEST_CASE("a model that learned with adapters is saved with what they add") {
     original.eval();
     CHECK(merged.forward(tokens).allclose(module.forward(tokens), 1e-5, 1e-5));
     CHECK(!merged.forward(tokens).allclose(original.forward(tokens), 1e-3, 1e-3));
+  }
+}
+
+TEST_CASE("forward is exported as a program, for any number of samples") {
+  const Json of_gemma = {{"head_dim", 4}, {"sliding_window", 3}};
+  for (const auto& [family, changes] :
+       {std::pair("llama", Json::object()), {"gemma2", of_gemma}, {"gpt2", Json::object()}}) {
+    INFO(family);
+    const SmallFolder folder(family, changes);
+    CausalLM module({.folder = folder.path()});
+    module.eval();
+    const auto exported =
+        levin::export_program(module, levin::Batch(some_tokens(2, 7)),
+                              {.function = module.export_functions().at("forward"), .inference = true});
+    const at::Tensor others = some_tokens(5, 7, 11);
+    CHECK(exported.run({others}).front().allclose(module.forward(others), 1e-5, 1e-6));
   }
 }
 

@@ -51,7 +51,7 @@ CASES = {
     "qwen2": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1, "num_key_value_heads": 4}),
     "qwen2_full": ("qwen2", {}),
     "qwen3": ("qwen3", {"head_dim": 12, "attention_bias": True}),
-    "gemma": ("gemma", {"head_dim": 20}),
+    "gemma": ("gemma", {"head_dim": 20, "hidden_size": 40}),
     "gemma2": ("gemma2", {"head_dim": 18, "sliding_window": 5, "query_pre_attn_scalar": 24, "attn_logit_softcapping": 3.0,
                           "final_logit_softcapping": 5.0}),
     "gemma2_uncapped": ("gemma2", {"head_dim": 18, "sliding_window": 4, "attn_logit_softcapping": None,
