@@ -19,7 +19,7 @@ import shell_blocks  # noqa: E402
 
 RUNS = {"fit", "validate", "test", "predict"}
 # Commands that take a run's flags and would take long: their own flags, with the number of values.
-LONG = {"compile": {"--out": 1}, "profile": {}, "data": {"inspect": 0}, "export": {"--out": 1, "--dynamic": 1, "--inference": 0}}
+LONG = {"compile": {"--out": 1}, "profile": {}, "data": {"inspect": 0}, "export": {"--out": 1, "--dynamic": 1, "--inference": 0, "--adapter": 0}}
 # Of these, what runs by itself.
 SHORT = {("data", "guess")}
 # Programs of others, which are not run here.
