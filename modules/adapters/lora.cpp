@@ -1,5 +1,6 @@
 #include <levin/modules/adapters/lora.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/adapters/adapted_weight.h>
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_folder.h>
@@ -31,6 +32,11 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
     return names_of(adapted_layers(module));
   }
   const std::vector<AdaptedLayer> targets = adapters::target_layers(module, options.targets);
+  if (options.fan_in_fan_out)
+    for (const AdaptedLayer& one : targets)
+      if (adapters::is_linear(*one.layer))
+        throw UsageError("LoRA.fan_in_fan_out: the weight of ", one.name,
+                         " is stored as [out, in], as those of all linear layers of C++ are; leave the option out");
   adapters::freeze(module, options.train);
   const auto rank = static_cast<double>(options.rank);
   const adapters::LowRankShape shape = {.rank = options.rank,

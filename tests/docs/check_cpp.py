@@ -24,7 +24,7 @@ FILES = 1  # more of them would each read levin.h again, which takes longer than
 def compile_command(build):
     """The compiler and the flags, with the precompiled torch/torch.h, of a source that has them; without levin's folders."""
     entries = json.loads((build / "compile_commands.json").read_text())
-    entry = next(entry for entry in entries if re.search(r"-include \S*/levin_test_headers\.dir/cmake_pch\.hxx ", entry["command"])
+    entry = next(entry for entry in entries if re.search(r"-include \S*/levin_quick_torch_headers\.dir/cmake_pch\.hxx ", entry["command"])
                  and "cmake_pch" not in entry["file"])
     words = shlex.split(entry["command"])
     compiler = next(i for i, word in enumerate(words) if os.path.basename(word).rstrip("-0123456789.").endswith(("g++", "clang++", "c++")))

@@ -1,6 +1,8 @@
 #include <levin/trainer/loops/training_check.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/counted.h>
+#include <levin/modules/adapters/lora.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
@@ -46,6 +48,7 @@ void TrainingCheck::after_batch(const TrainingStep::Outcome& outcome) {
   has_stepped_ = true;
   const RunParts& parts = run_.parts;
   if (parts.trial || !parts.is_rank_zero()) return;
+  if (parts.options->compiled_step.empty()) check_adapters();
   if (any_has<parallel::ShardedOptimizer>(parts))
     check_hooks();
   else if (!any_has<optim::MasterWeights>(parts))
@@ -60,6 +63,18 @@ void TrainingCheck::check_hooks() const {
                          " divides gradients among the ranks, and ", hooks,
                          " did not ask for them by levin::gradients_of(run.module(), optimizer); a hook that reads "
                          "parameter.grad() sees a part or nothing there"));
+}
+
+void TrainingCheck::check_adapters() const {
+  std::vector<std::string> unused;
+  for (const AdaptedLayer& one : adapted_layers(run_.module()))
+    if (!one.adapter->was_used()) unused.push_back(one.name);
+  if (unused.empty()) return;
+  console::warn(
+      c10::str(counted(static_cast<int64_t>(unused.size()), "adapter"), " (of ", unused.front(),
+               unused.size() > 1 ? ", ..." : "",
+               ") took no part in the step, and will not be trained: the module does not multiply by the weight as "
+               "a linear layer does"));
 }
 
 void TrainingCheck::check_gradients() const {

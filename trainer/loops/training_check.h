@@ -20,6 +20,7 @@ class TrainingCheck {
 
  private:
   void check_gradients() const;
+  void check_adapters() const;
   void check_hooks() const;
 
   RunContext& run_;

@@ -225,7 +225,7 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, transforms, optimizers, lr_schedulers, callbacks, precisions, strategies, loggers, "
+        "models, data, transforms, optimizers, adapters, lr_schedulers, callbacks, precisions, strategies, loggers, "
         "profilers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
@@ -238,6 +238,6 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(
       command.err ==
       "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, compile, "
-      "sweep, export, verify-resume, profile, config, data, list, ls, compare, report, watch, serve, gc, rm, ckpt, "
-      "new, man, completion\n");
+      "sweep, export, merge, generate, verify-resume, profile, config, data, tokenize, list, ls, compare, report, "
+      "watch, serve, gc, rm, ckpt, new, man, completion\n");
 }

@@ -93,7 +93,9 @@ def models(folder):
     arrays = {"class": "Npy", "input": f"{folder}/arrays/train_input.npy", "target": f"{folder}/arrays/train_target.npy",
               "batch_size": 16}
     text = {"class": "Text", "file": f"{folder}/text.txt", "block_size": 16, "level": "bytes", "batch_size": 16}
+    tokens = {"class": "TokenFile", "files": [f"{folder}/lines/train.bin"], "dtype": "uint16", "block_size": 8, "batch_size": 16}
     return {
+        "CausalLM": ({"class": "CausalLM", "folder": f"{folder}/llama"}, tokens),
         "ImageClassifier": (MLP, DIGITS),
         "LanguageModel": ({"class": "LanguageModel", "block_size": 16, "layers": 1, "heads": 2, "embedding": 8}, text),
         "MLPClassifier": ({"class": "MLPClassifier", "hidden": [4, 4]}, {**table, "target": "label", "ignore": ["amount"]}),
@@ -122,6 +124,10 @@ def data_modules(folder):
         "Npy": ({**tables["ProgramModule"][1], **arrays}, classifier),
         "Tar": ({"shards": [f"{folder}/shards/{{0..3}}.tar"], "val_shards": [f"{folder}/shards/4.tar"],
                  "test_shards": [f"{folder}/shards/5.tar"], "input": "npy"}, images),
+        "TextJsonl": ({"files": [f"{folder}/lines/train.jsonl"], "val_files": [f"{folder}/lines/val.jsonl"],
+                       "test_files": [f"{folder}/lines/test.jsonl"], "tokenizer": f"{folder}/llama"}, tables["CausalLM"][0]),
+        "TokenFile": ({**tables["CausalLM"][1], "val_files": [f"{folder}/lines/val.bin"],
+                       "test_files": [f"{folder}/lines/test.bin"]}, tables["CausalLM"][0]),
         "Text": ({**tables["LanguageModel"][1], "level": "characters"}, {**tables["LanguageModel"][0], "vocab_size": 10}),
     }
 
@@ -138,6 +144,9 @@ def base_of(kind, name, folder):
         return config(model=model, data={"class": name, "batch_size": 16, **data}), ("data",)
     if kind == "optimizer":
         return config(model={**MLP, "optimizer": {"class": name, **OPTIMIZERS.get(name, {})}}), ("model", "optimizer")
+    if kind == "adapter":
+        model, data = models(folder)["CausalLM"]
+        return config(model={**model, "adapter": {"class": name}}, data=data), ("model", "adapter")
     if kind == "lr_scheduler":
         scheduler = {"class": name, **SCHEDULERS.get(name, {})}
         if name in BY_STEP:

@@ -30,6 +30,8 @@ UNUSED = {**RANKS, "model": {"class": "ProgramModule", "program": "FOLDER/progra
           "data": {"class": "Npy", "input": "FOLDER/arrays/train_input.npy", "target": "FOLDER/arrays/train_target.npy",
                    "batch_size": 16}}
 WEIGHTS = "FOLDER/weights.safetensors"
+PAIRS = {"data": {"files": ["FOLDER/lines/train_pairs.jsonl"], "val_files": ["FOLDER/lines/val_pairs.jsonl"]}}
+CHATS = {"data": {"files": ["FOLDER/lines/train_chats.jsonl"], "val_files": ["FOLDER/lines/val_chats.jsonl"], "chat_template": "chatml"}}
 PICTURES = {"input": "png", "transforms": ["ConvertImage"], "val_transforms": ["ConvertImage"]}
 
 
@@ -250,6 +252,24 @@ ROWS = {
     "lr_scheduler.*.monitor": {"value": "other", "sees": "warning"},
     "lr_scheduler.*.strict": {"value": False, "sees": "warning"},
 
+    "module.CausalLM.folder": {"value": "FOLDER/missing", "refused": "no folder .*missing"},
+    "module.CausalLM.dtype": {"shown_by": "tests/modules/transformers/pretrained_folder_test.cpp"},
+    "module.CausalLM.ignored_fields": {"base": {"model": {"folder": "FOLDER/odd_llama"}}, "exit": 2, "value": ["odd_field"],
+                                       "sees": "weights"},
+    "module.CausalLM.save_to": {"value": "out", "sees": "files"},
+    "module.CausalLM.weights_prefix": {"base": {"model": {"weights": "FOLDER/llama/model.safetensors"}}, "value": "absent.",
+                                       "refused": "absent"},
+    "module.CausalLM.weights_strict": {"base": {"model": {"weights": "FOLDER/llama_part.safetensors"}}, "exit": 2, "value": False,
+                                       "sees": "weights"},
+    "module.CausalLM.frozen": {"value": ["lm_head"], "sees": "weights"},
+    "module.CausalLM.parameter_groups": {"value": {"lm_head": {"lr_factor": 3}}, "sees": "weights"},
+    "module.*.frozen": {"value": ["bias"], "sees": "weights"},
+    "module.*.parameter_groups": {"value": {"bias": {"lr_factor": 3}}, "sees": "weights"},
+    "module.[PS]*Module.adapter": {"value": {"class": "LoRA", "targets": ["layer"]}, "sees": "weights"},
+    "adapter.LoRA.folder": {"value": "FOLDER/missing", "refused": "missing"},
+    "adapter.LoRA.targets": {"value": ["q_proj"], "sees": "weights"},
+    "adapter.LoRA.train": {"value": ["lm_head"], "sees": "weights"},
+    "adapter.LoRA.fan_in_fan_out": {"value": True, "refused": "fan_in_fan_out"},
     "module.ImageClassifier.image_shape": {"value": [1, 14, 14], "refused": "image_shape"},
     "module.ImageClassifier.small_input": {
         "value": True, "sees": "weights",
@@ -352,6 +372,28 @@ ROWS = {
     "data_module.Npy.val_fraction": {"value": 0.25, "base": {"data": {"val_input": "", "val_target": ""}}, "sees": "weights"},
     "data_module.Npy.split_seed": {"value": 3, "sees": "weights",
                                    "base": {"data": {"val_input": "", "val_target": "", "val_fraction": 0.25}}},
+    "data_module.Text*.files": {"value": ["FOLDER/lines/missing"], "refused": "missing"},
+    "data_module.TokenFile.files": {"value": ["FOLDER/lines/missing"], "refused": "missing"},
+    "data_module.TextJsonl.val_files": {"value": ["FOLDER/lines/test.jsonl"], "sees": "metrics"},
+    "data_module.TextJsonl.test_files": {"value": ["FOLDER/lines/val.jsonl"], "sees": "output"},
+    "data_module.TokenFile.val_files": {"value": ["FOLDER/lines/test.bin"], "sees": "metrics"},
+    "data_module.TokenFile.test_files": {"value": ["FOLDER/lines/val.bin"], "sees": "output"},
+    "data_module.T*.val_fraction": {"base": {"data": {"val_files": []}}, "value": 0.4, "sees": "weights"},
+    "data_module.TextJsonl.tokenizer": {"value": "FOLDER/missing", "refused": "missing"},
+    "data_module.TextJsonl.text_field": {"value": "body", "sees": "weights"},
+    "data_module.TextJsonl.prompt_field": {"base": PAIRS, "value": "question", "sees": "weights"},
+    "data_module.TextJsonl.completion_field": {"base": PAIRS, "value": "answer", "sees": "weights"},
+    "data_module.TextJsonl.loss_on": {"base": PAIRS, "value": "all", "sees": "weights"},
+    "data_module.TextJsonl.max_length": {"base": {"data": {"too_long": "truncate"}}, "value": 6, "sees": "weights"},
+    "data_module.TextJsonl.too_long": {"base": {"data": {"max_length": 6}}, "exit": 2, "value": "truncate", "sees": "weights"},
+    "data_module.TextJsonl.messages_field": {"base": CHATS, "value": "turns", "sees": "weights"},
+    "data_module.TextJsonl.role_field": {"base": CHATS, "value": "who", "sees": "weights"},
+    "data_module.TextJsonl.content_field": {"base": CHATS, "value": "said", "sees": "weights"},
+    "data_module.TextJsonl.chat_template": {"base": CHATS, "value": "llama3", "refused": "which the chat template llama3 writes"},
+    "data_module.TextJsonl.system_message": {"base": CHATS, "value": "hello", "sees": "weights"},
+    "data_module.TextJsonl.eos_token": {"value": "<absent>", "refused": "<absent>"},
+    "data_module.TextJsonl.preload": {"shown_by": "tests/data/datasets/text_jsonl_test.cpp"},
+    "data_module.TokenFile.dtype": {"value": "uint32", "refused": "token id"},
     "data_module.Text.file": {"value": "FOLDER/missing.txt", "refused": "missing.txt"},
     "data_module.Text.level": {"base": {"model": {"vocab_size": 256}}, "value": "bytes", "sees": "weights"},
     "data_module.Text.vocabulary": {"base": {"model": {"vocab_size": 11}}, "value": "Aabcdefgh \n", "sees": "weights"},

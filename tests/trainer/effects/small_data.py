@@ -3,12 +3,19 @@
 import csv
 import io
 import json
+import pathlib
 import random
 import struct
+import sys
 import tarfile
 import zlib
 
 import numpy
+import safetensors.numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from small_llama import write_llama  # noqa: E402
 
 
 def png(pixels):
@@ -196,6 +203,30 @@ def write_programs(folder):
     torch.jit.save(torch.jit.script(Swapped()), folder / "swapped.ts")
 
 
+def chat(text):
+    """A chat in two fields; the second role and the second content of a message stand in fields of other names."""
+    asked = {"role": "user", "who": "user", "content": text(3), "said": text(3)}
+    answered = {"role": "assistant", "who": "user", "content": text(3), "said": text(3)}
+    end = {"role": "assistant", "who": "assistant", "content": text(3), "said": text(3)}
+    return {"messages": [asked, answered], "turns": [{**asked, "content": text(4)}, {**end, "content": text(4)}]}
+
+
+def write_lines(folder, generator):
+    """Samples for language models: JSON lines of the three kinds, and files of tokens."""
+    folder.mkdir()
+    words = random.Random(3)
+
+    def text(least):
+        return "".join(words.choices("abcdefgh ", k=words.randint(least, 14)))
+
+    for part, count in (("train", 40), ("val", 16), ("test", 16)):
+        (folder / f"{part}.jsonl").write_text("".join(json.dumps({"text": text(5), "body": text(5)}) + "\n" for _ in range(count)))
+        pairs = [{"prompt": text(3), "completion": text(3), "question": text(3), "answer": text(3)} for _ in range(count)]
+        (folder / f"{part}_pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+        (folder / f"{part}_chats.jsonl").write_text("".join(json.dumps(chat(text)) + "\n" for _ in range(count)))
+        generator.integers(0, 256, 700, dtype=numpy.uint16).tofile(folder / f"{part}.bin")
+
+
 def write_small_data(folder):
     generator = numpy.random.default_rng(7)
     write_idx(folder / "idx", generator)
@@ -206,3 +237,9 @@ def write_small_data(folder):
     write_shards(folder / "shards", generator)
     write_weights(folder / "weights.safetensors")
     (folder / "text.txt").write_text("".join(random.Random(5).choices("abcdefgh \n", k=700)))
+    write_llama(folder / "llama")
+    write_llama(folder / "odd_llama", {"odd_field": 3})
+    part = safetensors.numpy.load_file(folder / "llama/model.safetensors")
+    part.pop("lm_head.weight")
+    safetensors.numpy.save_file({name: value * 2 for name, value in part.items()}, folder / "llama_part.safetensors")
+    write_lines(folder / "lines", generator)
