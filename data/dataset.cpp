@@ -44,6 +44,14 @@ Batch Dataset::get(int64_t /*index*/, Rng& /*rng*/) const {
 
 void Dataset::get_batch(const Indices& indices, Batch& out) const { out = Batch::stack(get_samples(*this, indices)); }
 
+Batch sample_of_batch(const Dataset& dataset, int64_t index) {
+  Batch one;
+  dataset.get_batch(Indices(index, 1), one);
+  Batch sample;
+  for (const std::string& name : one.names()) sample.set(name, one[name].select(0, 0));
+  return sample;
+}
+
 std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices) {
   std::vector<Batch> samples;
   samples.reserve(static_cast<size_t>(indices.size()));

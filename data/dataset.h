@@ -42,6 +42,9 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 /// Returns the samples one by one, from `get`; errors name the sample.
 std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices);
 
+/// Returns a sample by `get_batch`, for datasets whose `get` makes a batch of one.
+Batch sample_of_batch(const Dataset& dataset, int64_t index);
+
 /// Takes any dataset by value or by pointer.
 struct DatasetRef {
   template <std::derived_from<Dataset> D>

@@ -14,7 +14,7 @@ using data::tokenizers::EncodedPart;
 /// Truncates the texts, and puts them together with what the post-processor adds.
 Encoding assemble_encoding(const data::tokenizers::Parts& parts, std::vector<EncodedPart> texts,
                            const EncodeOptions& options) {
-  if (parts.truncation) {
+  if (parts.truncation && options.truncate) {
     const bool adds = options.add_special_tokens && parts.post_processor;
     truncate(*parts.truncation, adds ? parts.post_processor->added(texts.size() == 2) : 0, texts);
   }

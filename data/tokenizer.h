@@ -32,14 +32,16 @@ struct EncodeOptions {
   bool add_special_tokens = true;
   /// false leaves `Encoding::offsets` empty, which is quicker.
   bool with_offsets = true;
+  /// Whether the file's truncation is applied. transformers applies it only if a caller asks for it.
+  bool truncate = true;
 };
 
 /// A tokenizer that Hugging Face's package `tokenizers` wrote (`tokenizer.json`), with the ids and offsets of that
 /// package. Copies are cheap and share their state; all functions may be called from several threads at a time.
 ///
-/// A file's truncation is applied, as the package does it. Its padding is not: who makes a batch knows the length.
-/// Dropout of BPE's merges is refused. Text is UTF-8. Source: the format of tokenizers 0.23, checked against it by
-/// tests/data/tokenizers.
+/// A file's truncation is applied, as the package does it, unless EncodeOptions says otherwise. Its padding is not: who
+/// makes a batch knows the length. Dropout of BPE's merges is refused. Text is UTF-8. Source: the format of tokenizers
+/// 0.23, checked against it by tests/data/tokenizers.
 class Tokenizer {
  public:
   /// Reads a tokenizer.json, or the one in a folder. Throws levin::UsageError that names the file, the place in it and

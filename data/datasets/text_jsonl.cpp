@@ -3,6 +3,7 @@
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/tar_shards.h>
+#include <levin/data/ignored_target.h>
 
 #include <algorithm>
 #include <numeric>
@@ -10,9 +11,6 @@
 
 namespace levin::data {
 namespace {
-
-/// The target that does not count: ignore_index of torch.nn.CrossEntropyLoss.
-constexpr int64_t kIgnoredToken = -100;
 
 std::vector<int64_t> counted_from_zero(int64_t size) {
   std::vector<int64_t> numbers(static_cast<size_t>(size));
@@ -29,7 +27,7 @@ std::vector<std::string> jsonl_files(const std::vector<std::string>& patterns, c
 void write_tokens(std::span<const MarkedToken> tokens, int64_t* input, int64_t* target) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     input[i] = id_of(tokens[i]);
-    target[i] = i + 1 < tokens.size() && tokens[i + 1] >= 0 ? tokens[i + 1] : kIgnoredToken;
+    target[i] = i + 1 < tokens.size() && tokens[i + 1] >= 0 ? tokens[i + 1] : kIgnoredTarget;
   }
 }
 
@@ -120,7 +118,7 @@ struct TextJsonlDataset::Rows {
     const std::vector<int64_t> sizes = {samples, width};
     for (const char* name : {"input", "target", third}) tensors.push_back(out.take_buffer(name, sizes, at::kLong));
     std::fill_n(row(0, 0), samples * width, pad);
-    std::fill_n(row(1, 0), samples * width, kIgnoredToken);
+    std::fill_n(row(1, 0), samples * width, kIgnoredTarget);
     std::fill_n(row(2, 0), samples * width, 0);
   }
   /// Returns row `sample` of the input (0), the target (1), and the third tensor (2).
@@ -177,13 +175,7 @@ void TextJsonlDataset::get_batch(const Indices& indices, Batch& out) const {
     get_padded(indices, out);
 }
 
-Batch TextJsonlDataset::get(int64_t index, Rng& /*rng*/) const {
-  Batch one;
-  get_batch(Indices(index, 1), one);
-  Batch sample;
-  for (const std::string& name : one.names()) sample.set(name, one[name].select(0, 0));
-  return sample;
-}
+Batch TextJsonlDataset::get(int64_t index, Rng& /*rng*/) const { return sample_of_batch(*this, index); }
 
 TextJsonl::TextJsonl(Options options)
     : DatasetModule("TextJsonl", loader_options(options)), options_(std::move(options)) {

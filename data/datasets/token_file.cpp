@@ -2,6 +2,7 @@
 #include <ATen/ops/zeros.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/tar_shards.h>
+#include <levin/data/ignored_target.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,9 +10,6 @@
 
 namespace levin::data {
 namespace {
-
-/// The target that does not count: ignore_index of torch.nn.CrossEntropyLoss.
-constexpr int64_t kNoTarget = -100;
 
 std::vector<std::string> token_files(const std::vector<std::string>& patterns, const char* option) {
   if (patterns.empty())
@@ -88,7 +86,7 @@ void TokenFileDataset::read_window(int64_t index, const Rows& to) const {
   for (int64_t i = 0; i < count; ++i) {
     to.position[i] = position++;
     if (to.input[i] != *options_.document_separator) continue;
-    to.target[i] = kNoTarget;
+    to.target[i] = kIgnoredTarget;
     position = 0;
   }
 }
@@ -109,13 +107,7 @@ void TokenFileDataset::get_batch(const Indices& indices, Batch& out) const {
   if (position.defined()) out.set("position_ids", std::move(position));
 }
 
-Batch TokenFileDataset::get(int64_t index, Rng& /*rng*/) const {
-  Batch one;
-  get_batch(Indices(index, 1), one);
-  Batch sample;
-  for (const std::string& name : one.names()) sample.set(name, one[name].select(0, 0));
-  return sample;
-}
+Batch TokenFileDataset::get(int64_t index, Rng& /*rng*/) const { return sample_of_batch(*this, index); }
 
 TokenFile::TokenFile(Options options)
     : DatasetModule("TokenFile", loader_options(options)), options_(std::move(options)) {

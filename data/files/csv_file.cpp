@@ -10,7 +10,6 @@
 namespace levin::data {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kMostNamesShown = 20;
 constexpr size_t kMostBytesShown = 40;
 

@@ -4,6 +4,9 @@
 
 namespace levin::data {
 
+/// What may stand before a text: U+FEFF.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// The result of next_code_point for invalid UTF-8.
 inline constexpr char32_t kInvalidUtf8 = 0xFFFFFFFF;
 

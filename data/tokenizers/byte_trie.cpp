@@ -5,7 +5,7 @@
 namespace levin::data::tokenizers {
 namespace {
 
-/// The texts [begin, end), which agree in their first `depth` bytes, go on below a node.
+/// The texts [begin, end), which agree in their first `depth` bytes and continue below a node.
 struct TrieRange {
   size_t begin = 0, end = 0, depth = 0;
   ByteTrie::Node node = ByteTrie::kRoot;

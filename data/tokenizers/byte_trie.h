@@ -20,7 +20,7 @@ class ByteTrie {
   using Node = int32_t;
   static constexpr Node kRoot = 0;
 
-  /// Moves along one byte; false if no text goes on like this.
+  /// Moves along one byte; returns false if no text continues with it.
   bool follow(Node& node, char byte) const {
     const int64_t next = int64_t{units_[static_cast<size_t>(node)].base} + static_cast<unsigned char>(byte);
     if (next >= static_cast<int64_t>(units_.size()) || units_[static_cast<size_t>(next)].parent != node) return false;

@@ -6,7 +6,7 @@
 namespace levin::data::tokenizers {
 namespace {
 
-/// Up to so many parts, looking through all ranks for the smallest is faster than a heap.
+/// For a word of at most this many parts, a search through all ranks for the smallest is faster than a heap.
 constexpr size_t kFewParts = 48;
 
 void append_parts(const std::vector<WordPart>& parts, std::vector<Token>& out) {

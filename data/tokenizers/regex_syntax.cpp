@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 39> kCategoryNames = {
 // Since 10.40 PCRE2 takes a script's name for its extensions too, which Oniguruma does not.
 constexpr std::string_view kScript = PCRE2_MAJOR > 10 || PCRE2_MINOR >= 40 ? "sc:" : "";
 
-/// Reads a pattern from the left and writes it anew.
+/// Reads a pattern from the left and writes its translation.
 class Translator {
  public:
   Translator(std::string_view pattern, const std::string& place) : pattern_(pattern), place_(place) {}

@@ -100,7 +100,7 @@ class BpeDecoder final : public Decoder {
   std::string suffix_;
 };
 
-/// Takes up to so many of a character off the ends of tokens.
+/// Removes a character from the ends of tokens, at most a given number of times from each end.
 class StripDecoder final : public Decoder {
  public:
   explicit StripDecoder(const JsonFields& fields)

@@ -11,7 +11,7 @@ class Vocabulary {
  public:
   /// Adds a token, or gives one that is there another id. `id`: 0 to kMostId.
   void add(std::string_view text, int32_t id);
-  /// Makes room for so many tokens.
+  /// Reserves memory for this number of tokens.
   void reserve(size_t tokens);
 
   /// Returns the id of a token; -1 if there is none.

@@ -8,8 +8,8 @@
 namespace levin::data::tokenizers {
 namespace {
 
-/// The longest token that a word begins with, then the longest one that goes on, and so on. Source: Wu et al., Google's
-/// Neural Machine Translation System, 2016; BERT's tokenizer.
+/// Takes the longest token that a word begins with, then the longest one that continues it, until its end. Source: Wu
+/// et al., Google's Neural Machine Translation System, 2016; BERT's tokenizer.
 class WordPiece final : public Model {
  public:
   explicit WordPiece(const JsonFields& fields)
@@ -60,7 +60,7 @@ class WordPiece final : public Model {
   std::string unknown_text_;
   int64_t most_characters_;
   int32_t unknown_ = -1;
-  ByteTrie first_ = {}, others_ = {};  // tokens that begin a word; those that go on, without the prefix
+  ByteTrie first_ = {}, others_ = {};  // tokens that begin a word; those that continue it, without the prefix
   uint64_t number_ = WordCache::next_number();
 };
 

@@ -88,7 +88,7 @@ struct Generator {
 
   /// Returns the continuation of a prompt, which is printed as it comes if it goes to stdout.
   std::string continued(const std::string& prompt) const {
-    const Encoding encoding = tokenizer.encode(prompt, {.with_offsets = false});
+    const Encoding encoding = tokenizer.encode(prompt, {.with_offsets = false, .truncate = false});
     if (encoding.ids.empty()) throw UsageError("--prompt: '", prompt, "' has no token");
     const int64_t given = static_cast<int64_t>(encoding.ids.size());
     const at::Tensor tokens = at::tensor(encoding.ids, at::kInt).to(at::kLong).unsqueeze(0);
@@ -96,15 +96,23 @@ struct Generator {
     for (const std::string& stop : flags.stop) longest = std::max(longest, stop.size());
     Stream stream(flags.out.empty(), longest);
     std::string text;
+    const auto new_text = [&](const at::Tensor& all) {
+      return text_of(all.select(0, 0).narrow(0, given, all.size(1) - given));
+    };
     const auto after_token = [&](const at::Tensor& all) {
-      text = text_of(all.select(0, 0).narrow(0, given, all.size(1) - given));
+      text = new_text(all);
       const std::optional<size_t> stop = stop_in(text, flags.stop);
       if (stop) text.resize(*stop);
       stream.grow(text, stop.has_value());
       return !stop;
     };
-    model.generate(tokens, flags.tokens, {.temperature = flags.temperature, .top_k = flags.top_k, .top_p = flags.top_p},
-                   {.use_cache = !flags.no_cache, .after_token = after_token});
+    nn::PromptOptions how = {.use_cache = !flags.no_cache};
+    // The text so far is needed to print it, and to find what stops it.
+    const bool follows = flags.out.empty() || !flags.stop.empty();
+    if (follows) how.after_token = after_token;
+    const at::Tensor all = model.generate(
+        tokens, flags.tokens, {.temperature = flags.temperature, .top_k = flags.top_k, .top_p = flags.top_p}, how);
+    if (!follows) return new_text(all);
     stream.grow(text, true);
     return text;
   }

@@ -69,8 +69,6 @@ fs::path TokenParts::part_file(int64_t stretch, int64_t part) const {
 
 fs::path TokenParts::count_file(int64_t stretch) const { return folder_ / (std::to_string(stretch) + ".count"); }
 
-int64_t TokenParts::token_bytes() const { return dtype_ == at::kUInt16 ? 2 : 4; }
-
 std::optional<int64_t> TokenParts::finished(int64_t stretch) const {
   std::string text;
   int64_t parts = 0;
@@ -105,7 +103,7 @@ int64_t TokenParts::join(int64_t stretches) {
       bytes += fs::file_size(parts.back());
     }
   }
-  const auto tokens = static_cast<int64_t>(bytes) / token_bytes();
+  const auto tokens = static_cast<int64_t>(bytes / c10::elementSize(dtype_));
   AtomicFile file(followed(out_));
   if (out_.extension() == ".npy") {
     const std::string header = data::npy_header(dtype_, {tokens});

@@ -34,7 +34,6 @@ class TokenParts {
  private:
   std::filesystem::path part_file(int64_t stretch, int64_t part) const;
   std::filesystem::path count_file(int64_t stretch) const;
-  int64_t token_bytes() const;
   void remove_parts() const;
 
   std::filesystem::path out_, folder_;

@@ -1,6 +1,7 @@
 #include <levin/program/commands/token_pieces.h>
 #include <levin/data/datasets/readers/split_text.h>
 #include <levin/data/files/decompress.h>
+#include <levin/data/files/utf8.h>
 
 #include <filesystem>
 
@@ -39,8 +40,7 @@ void TokenPieces::add_text(size_t file, const data::SampleEncoder& encoder, size
   if (mapped.size == 0) return;
   std::string_view text = mapped.text();
   if (data::is_compressed(text)) text = unpacked_.emplace_back(data::decompress(mapped));
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.starts_with(data::kByteOrderMark)) text.remove_prefix(data::kByteOrderMark.size());
   size_t begin = 0;
   for (const size_t end : data::split_text(text, piece_bytes, encoder.tokenizer())) {
     pieces_.push_back({.text = text.substr(begin, end - begin),

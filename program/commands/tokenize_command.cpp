@@ -70,7 +70,7 @@ Command tokenize_command() {
        .about =
            R"(The file is that of nanoGPT: the numbers of the tokens one after another, as uint16 or uint32 without a header.
 Lines of .jsonl files are read as TextJsonl reads them; any other file is one text. gzip, zstd, xz, bzip2 and lz4 are
-unpacked. If the command is killed, the same command goes on where it was: finished parts are in OUT.parts.)",
+unpacked. If the command is killed, the same command resumes: finished parts are in OUT.parts.)",
        .most = kAnyNumber,
        .values = {{"tokenizer", "DIR"}, {"in", "FILE"}, {"out", "FILE"}}},
       run_tokenize);

@@ -1,5 +1,6 @@
 #include <levin/data/datasets/readers/line_file.h>
 #include <levin/data/files/decompress.h>
+#include <levin/data/files/utf8.h>
 
 #include <algorithm>
 
@@ -19,7 +20,6 @@ LineFile::LineFile(const std::filesystem::path& path) : file_(map_file_bytes(pat
     file_.owner = nullptr;
     text_ = unpacked_;
   }
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   while (begin < text_.size()) {
     const size_t end = end_of_line(text_, begin);

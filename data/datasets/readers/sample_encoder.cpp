@@ -1,7 +1,6 @@
 #include <levin/data/datasets/readers/sample_encoder.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/tokenizer_settings.h>
-#include <levin/data/datasets/readers/untruncated_tokenizer.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +11,7 @@ namespace {
 Tokenizer open_tokenizer(const std::string& path) {
   if (path.empty())
     throw UsageError("tokenizer: not set; it names a folder with a tokenizer.json, such as that of the model");
-  return untruncated_tokenizer(path);
+  return Tokenizer::from_file(path);
 }
 
 /// Returns the number of characters before the bytes `begin` and `end`, as the offsets of tokens count them.
@@ -81,7 +80,8 @@ std::vector<MarkedToken> SampleEncoder::ended(std::vector<MarkedToken> tokens) c
 std::vector<MarkedToken> SampleEncoder::encode_all(std::string_view text, bool add_special_tokens,
                                                    const std::string& place) const {
   try {
-    return tokenizer_.encode(text, {.add_special_tokens = add_special_tokens, .with_offsets = false}).ids;
+    return tokenizer_.encode(text, {.add_special_tokens = add_special_tokens, .with_offsets = false, .truncate = false})
+        .ids;
   } catch (const UsageError& error) {
     throw UsageError(place, ": ", error.what());
   }
@@ -92,7 +92,8 @@ std::vector<MarkedToken> SampleEncoder::encode_marked(const Marked& marked, bool
   if (options_.loss_on == LossOn::All) return encode_all(marked.text, add_special_tokens, place);
   Encoding encoding;
   try {
-    encoding = tokenizer_.encode(marked.text, {.add_special_tokens = add_special_tokens, .with_offsets = true});
+    encoding = tokenizer_.encode(marked.text,
+                                 {.add_special_tokens = add_special_tokens, .with_offsets = true, .truncate = false});
   } catch (const UsageError& error) {
     throw UsageError(place, ": ", error.what());
   }
@@ -132,7 +133,8 @@ std::vector<MarkedToken> SampleEncoder::encode_piece(std::string_view piece, boo
                                                      const std::string& place) const {
   if (is_first && is_last) return encode_text(piece, place);
   // What the tokenizer adds to any text.
-  const Encoding example = tokenizer_.encode("a", {.add_special_tokens = true, .with_offsets = false});
+  const Encoding example =
+      tokenizer_.encode("a", {.add_special_tokens = true, .with_offsets = false, .truncate = false});
   const auto is_added = [](uint8_t added) { return added != 0; };
   const auto before =
       std::ranges::find_if_not(example.special_tokens_mask, is_added) - example.special_tokens_mask.begin();

@@ -16,7 +16,7 @@ bool continues_character(char byte) { return (byte & 0xc0) == 0x80; }
 bool is_ascii_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 std::vector<int32_t> tokens_of(std::string_view text, const Tokenizer& tokenizer) {
-  return tokenizer.encode(text, {.add_special_tokens = false, .with_offsets = false}).ids;
+  return tokenizer.encode(text, {.add_special_tokens = false, .with_offsets = false, .truncate = false}).ids;
 }
 
 /// Returns whether the text around `place` has the same tokens if it is divided there.

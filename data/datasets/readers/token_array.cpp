@@ -22,7 +22,7 @@ constexpr std::array<LlmcFormat, 2> kLlmcFormats = {{{20240520, 1, at::kUInt16},
 
 int64_t bytes_in(const FileBytes& file) { return static_cast<int64_t>(file.size); }
 
-int64_t token_bytes(at::ScalarType dtype) { return dtype == at::kUInt16 ? 2 : 4; }
+int64_t token_bytes(at::ScalarType dtype) { return static_cast<int64_t>(c10::elementSize(dtype)); }
 
 int32_t header_field(const FileBytes& file, int64_t index) {
   int32_t value = 0;

@@ -81,6 +81,8 @@ TEST_CASE("Templates add tokens with their types, and truncation leaves room for
     return Tokenizer::from_json(json, "t.json");
   };
   CHECK(cut("Right", "LongestFirst").encode("un , , un").ids == Ids{6, 1, 5});
+  CHECK(cut("Right", "LongestFirst").encode("un ,", {.truncate = false}).ids == Ids{6, 1, 5});
+  CHECK(cut("Right", "LongestFirst").encode("un , , un", {.truncate = false}).ids == Ids{6, 1, 5, 5, 1});
   CHECK(cut("Left", "LongestFirst").encode("un , , un").ids == Ids{6, 5, 1});
   CHECK(cut("Right", "LongestFirst").encode_pair("un un un un", ",,,").ids == Ids{1, 6, 5});
   CHECK(contains(error_text<UsageError>([&] { cut("Right", "OnlySecond").encode("un , , un"); }), "there is one"));
