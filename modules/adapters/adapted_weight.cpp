@@ -50,34 +50,34 @@ at::Tensor transposed(at::Tensor view, const Adapted* of) {
   return view;
 }
 
+/// Returns `output`, of an operation that multiplied `input` by `weight`, or by the transpose of a weight, with the
+/// adapter's part.
+at::Tensor with_adapter(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
+                        bool is_transposed) {
+  const Adapted* const one = adapted(weight);
+  return one != nullptr && one->is_transposed == is_transposed ? one->adapter->add_to(output, input) : output;
+}
+
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  const at::Tensor output = at::linear(input, weight, bias);
-  const Adapted* const one = adapted(weight);
-  return one != nullptr && !one->is_transposed ? one->adapter->add_to(output, input) : output;
+  return with_adapter(at::linear(input, weight, bias), input, weight, /*is_transposed=*/false);
 }
 
 at::Tensor matmul(const at::Tensor& input, const at::Tensor& weight) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  const at::Tensor output = at::matmul(input, weight);
-  const Adapted* const one = adapted(weight);
-  return one != nullptr && one->is_transposed ? one->adapter->add_to(output, input) : output;
+  return with_adapter(at::matmul(input, weight), input, weight, /*is_transposed=*/true);
 }
 
 at::Tensor mm(const at::Tensor& input, const at::Tensor& weight) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  const at::Tensor output = at::mm(input, weight);
-  const Adapted* const one = adapted(weight);
-  return one != nullptr && one->is_transposed ? one->adapter->add_to(output, input) : output;
+  return with_adapter(at::mm(input, weight), input, weight, /*is_transposed=*/true);
 }
 
 at::Tensor addmm(const at::Tensor& bias, const at::Tensor& input, const at::Tensor& weight, const at::Scalar& beta,
                  const at::Scalar& alpha) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
   const at::Tensor output = at::addmm(bias, input, weight, beta, alpha);
-  const Adapted* const one = adapted(weight);
-  if (one == nullptr || !one->is_transposed) return output;
-  return one->adapter->add_to(output, alpha.equal(1) ? input : input * alpha);
+  return with_adapter(output, alpha.equal(1) ? input : input * alpha, weight, /*is_transposed=*/true);
 }
 
 at::Tensor t(const at::Tensor& weight) {

@@ -7,7 +7,6 @@
 #include <levin/modules/adapters/target_layers.h>
 #include <levin/modules/weights.h>
 
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -38,9 +37,8 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
         throw UsageError("LoRA.fan_in_fan_out: the weight of ", one.name,
                          " is stored as [out, in], as those of all linear layers of C++ are; leave the option out");
   adapters::freeze(module, options.train);
-  const auto rank = static_cast<double>(options.rank);
   const adapters::LowRankShape shape = {.rank = options.rank,
-                                        .scale = options.alpha / (options.rslora ? std::sqrt(rank) : rank),
+                                        .scale = adapters::scale_of(options.alpha, options.rank, options.rslora),
                                         .dropout = options.dropout,
                                         .is_transposed = options.fan_in_fan_out};
   for (const AdaptedLayer& one : targets) adapters::add_adapter(one, shape);

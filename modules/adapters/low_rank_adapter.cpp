@@ -33,9 +33,18 @@ at::Tensor LowRankAdapter::add_to(const at::Tensor& layer_output, const at::Tens
 }
 
 at::Tensor LowRankAdapter::change() const {
+  return product_of(weight, output->weight, shape.scale, shape.is_transposed);
+}
+
+double scale_of(double alpha, int64_t rank, bool rslora) {
+  const auto number = static_cast<double>(rank);
+  return alpha / (rslora ? std::sqrt(number) : number);
+}
+
+at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, double scale, bool is_transposed) {
   const at::NoGradGuard no_grad;
-  const at::Tensor product = at::matmul(output->weight, weight) * shape.scale;
-  return shape.is_transposed ? product.t() : product;
+  const at::Tensor product = at::matmul(b, a) * scale;
+  return is_transposed ? product.t() : product;
 }
 
 at::Tensor merged_weight(const at::Tensor& weight, const LowRankAdapter& adapter) {

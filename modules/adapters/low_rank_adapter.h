@@ -17,6 +17,9 @@ struct LowRankShape {
   bool is_transposed = false;  ///< the layer's weight is stored as [in, out]
 };
 
+/// Returns alpha / rank; with `rslora`, alpha / sqrt(rank).
+double scale_of(double alpha, int64_t rank, bool rslora);
+
 /// The factor B of an adapter.
 struct LowRankOutput : torch::nn::Module {
   at::Tensor weight = {};  ///< [out, rank], zeros at first
@@ -47,6 +50,9 @@ class LowRankAdapter : public torch::nn::Module {
  private:
   std::atomic<bool> was_used_ = false;
 };
+
+/// Returns scale B A of the factors `a` [rank, in] and `b` [out, rank]: [out, in], or [in, out] if it is transposed.
+at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, double scale, bool is_transposed);
 
 /// Returns a copy of a layer's weight with what the adapter computes, in the weight's dtype.
 at::Tensor merged_weight(const at::Tensor& weight, const LowRankAdapter& adapter);

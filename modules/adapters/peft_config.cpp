@@ -1,7 +1,7 @@
 #include <levin/modules/adapters/peft_config.h>
-#include <levin/core/state/file_bytes.h>
-#include <levin/core/state/json_depth.h>
+#include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/name_pattern.h>
 
 #include <cmath>
@@ -100,10 +100,8 @@ std::map<std::string, double> alpha_pattern(const PeftJson& json, const std::str
 }  // namespace
 
 PeftConfig read_peft_config(const std::filesystem::path& file) {
-  const FileBytes bytes = map_file_bytes(file);
   const std::string name = file.string();
-  if (is_nested_deeper(bytes.text())) throw UsageError(name, ": nested too deep");
-  const PeftJson json = PeftJson::parse(bytes.text(), nullptr, /*allow_exceptions=*/false);
+  const PeftJson json = read_json_file(file);
   if (!json.is_object()) throw UsageError(name, ": no JSON object");
   check_fields(json, name);
   return {.alpha = number(json, "lora_alpha", 8, name),
@@ -117,7 +115,7 @@ double scale_of(const PeftConfig& config, const std::string& layer, int64_t rank
   double alpha = config.alpha;
   for (const auto& [pattern, other] : config.alpha_of)
     if (matches_name(pattern, layer)) alpha = other;
-  return alpha / (config.rslora ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
+  return scale_of(alpha, rank, config.rslora);
 }
 
 nlohmann::ordered_json peft_config_json(double alpha, int64_t rank) {

@@ -28,17 +28,6 @@ using adapters::kPeftWeightsFile;
 using adapters::PeftWeights;
 using torch::nn::Module;
 
-/// Returns how the weight of a layer is stored. A square one of a class that is not known is as the config says.
-bool is_transposed(const AdaptedLayer& layer, const Factors& factors, bool fan_in_fan_out, const std::string& file) {
-  const std::vector<int64_t> straight = {factors.b.size(0), factors.a.size(1)};
-  const std::vector<int64_t> transposed = {straight[1], straight[0]};
-  const bool fits = layer.weight.sizes() == straight, fits_transposed = layer.weight.sizes() == transposed;
-  if (!fits && !fits_transposed)
-    throw UsageError(file, ": the adapter of ", layer.name, " is for a weight of ", at::IntArrayRef(straight),
-                     ", the layer's is of ", layer.weight.sizes());
-  return fits && fits_transposed ? fan_in_fan_out && !adapters::is_linear(*layer.layer) : !fits;
-}
-
 /// Returns the layers of the factors, in the module's order, each with its factors.
 std::vector<std::pair<AdaptedLayer, Factors>> layers_of(const PeftWeights& weights, const Module& module,
                                                         const std::string& file) {
@@ -58,24 +47,26 @@ std::vector<std::pair<AdaptedLayer, Factors>> layers_of(const PeftWeights& weigh
   return layers;
 }
 
-/// Returns the tensors of `module` for what was trained whole, each with its value.
-std::vector<std::pair<at::Tensor, at::Tensor>> others_of(const PeftWeights& weights, const Module& module,
-                                                         const std::string& file) {
-  auto tensors = module.named_parameters();
+/// A tensor of a module that was trained whole, and its value in a file.
+struct TrainedWhole {
+  at::Tensor tensor = {}, value = {};
+  bool is_parameter = false;  ///< not a buffer
+};
+
+std::vector<TrainedWhole> others_of(const PeftWeights& weights, const Module& module, const std::string& file) {
+  const auto parameters = module.named_parameters();
+  auto tensors = parameters;
   for (const auto& buffer : module.named_buffers()) tensors.insert(buffer.key(), buffer.value());
-  std::vector<std::pair<at::Tensor, at::Tensor>> others;
+  std::vector<TrainedWhole> others;
   for (const auto& [name, value] : weights.others) {
     const std::optional<std::string> known = adapters::name_in(tensors.keys(), name);
     if (!known) throw UsageError(file, ": the module has no ", name, did_you_mean(name, tensors.keys()));
-    others.emplace_back(tensors[*known], value);
-    if (others.back().first.sizes() != value.sizes())
-      throw UsageError(file, ": ", name, " is of ", value.sizes(), ", in the module of ", others.back().first.sizes());
+    const at::Tensor& tensor = tensors[*known];
+    if (tensor.sizes() != value.sizes())
+      throw UsageError(file, ": ", name, " is of ", value.sizes(), ", in the module of ", tensor.sizes());
+    others.push_back({.tensor = tensor, .value = value, .is_parameter = parameters.contains(*known)});
   }
   return others;
-}
-
-bool is_parameter(const Module& module, const at::Tensor& tensor) {
-  return std::ranges::any_of(module.parameters(), [&](const at::Tensor& one) { return one.is_same(tensor); });
 }
 
 /// Returns the shortest name that means a layer and no other one without an adapter, as PEFT compares the ends of
@@ -166,12 +157,14 @@ void load_adapter(Module& module, const std::filesystem::path& folder) {
   const auto others = others_of(weights, module, file);
   std::vector<bool> transposed;
   for (const auto& [layer, factors] : layers)
-    transposed.push_back(is_transposed(layer, factors, config.fan_in_fan_out, file));
+    transposed.push_back(adapters::is_transposed(layer.weight.sizes(), factors,
+                                                 config.fan_in_fan_out && !adapters::is_linear(*layer.layer),
+                                                 file + ": " + layer.name));
   const at::NoGradGuard no_grad;
   adapters::freeze(module, {});
-  for (auto [tensor, value] : others) {
-    tensor.copy_(value);
-    if (is_parameter(module, tensor)) tensor.set_requires_grad(true);
+  for (const TrainedWhole& other : others) {
+    other.tensor.copy_(other.value);
+    if (other.is_parameter) other.tensor.set_requires_grad(true);
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto& [layer, factors] = layers[i];

@@ -29,6 +29,16 @@ PeftWeights read_peft_weights(const std::filesystem::path& file) {
   return weights;
 }
 
+bool is_transposed(at::IntArrayRef sizes, const Factors& factors, bool transposes_square, const std::string& what) {
+  const std::vector<int64_t> straight = {factors.b.size(0), factors.a.size(1)};
+  const std::vector<int64_t> transposed = {straight[1], straight[0]};
+  const bool fits = sizes == straight, fits_transposed = sizes == transposed;
+  if (!fits && !fits_transposed)
+    throw UsageError(what, ": the adapter is for a weight of ", at::IntArrayRef(straight), ", and the weight is of ",
+                     sizes);
+  return fits && fits_transposed ? transposes_square : !fits;
+}
+
 std::optional<std::string> name_in(const std::vector<std::string>& all, const std::string& name) {
   std::optional<std::string> found;
   for (const std::string& one : all) {

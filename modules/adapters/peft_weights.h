@@ -31,6 +31,10 @@ struct PeftWeights {
 /// damaged, or without adapters, and for a kind of adapter that is not supported.
 PeftWeights read_peft_weights(const std::filesystem::path& file);
 
+/// Returns whether a weight of `sizes` is stored as [in, out]; a square one is if `transposes_square`. Throws
+/// levin::UsageError that begins with `what` if the factors are for a weight of other sizes.
+bool is_transposed(at::IntArrayRef sizes, const Factors& factors, bool transposes_square, const std::string& what);
+
 /// Returns the names among `all` that a file's `name` stands for: itself, or the only one that ends with it.
 std::optional<std::string> name_in(const std::vector<std::string>& all, const std::string& name);
 

@@ -9,8 +9,7 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
-#include <algorithm>
-#include <utility>
+#include <map>
 
 namespace levin::adapters {
 namespace {
@@ -90,15 +89,14 @@ at::Tensor weight_of(const Module& layer) {
 }
 
 std::vector<AdaptedLayer> target_layers(const Module& module, const std::vector<std::string>& targets) {
-  std::vector<AdaptedLayer> chosen;
+  std::map<std::string, AdaptedLayer> named;
   for (const std::string& target : targets)
-    for (AdaptedLayer& one : layers_of(target, module))
-      if (std::ranges::none_of(chosen, [&](const AdaptedLayer& other) { return other.name == one.name; }))
-        chosen.push_back(std::move(one));
+    for (const AdaptedLayer& one : layers_of(target, module)) named.emplace(one.name, one);
+  std::vector<AdaptedLayer> chosen;
+  for (const std::string& name : module.named_modules("", /*include_self=*/false).keys())
+    if (const auto found = named.find(name); found != named.end()) chosen.push_back(found->second);
   for (const AdaptedLayer& one : chosen) check(one);
   check_shared(chosen);
-  std::vector<std::string> order = module.named_modules("", /*include_self=*/false).keys();
-  std::ranges::sort(chosen, {}, [&](const AdaptedLayer& one) { return std::ranges::find(order, one.name); });
   return chosen;
 }
 

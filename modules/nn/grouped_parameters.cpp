@@ -77,13 +77,6 @@ const OptionType& OptionTraits<GroupTable>::type() {
   return type;
 }
 
-bool names_parameter(const std::string& pattern, const std::string& name) {
-  if (matches_name(pattern, name)) return true;
-  for (size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0; dot = name.rfind('.', dot - 1))
-    if (matches_name(pattern, name.substr(0, dot))) return true;
-  return false;
-}
-
 std::unique_ptr<torch::optim::Optimizer> make_grouped_optimizer(const ClassChoice<optim::OptimizerKind>& part,
                                                                 const torch::nn::Module& module,
                                                                 const ParameterGroups& groups,

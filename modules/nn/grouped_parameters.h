@@ -29,9 +29,6 @@ struct ParameterGroups {
                                              "first that fits counts, lr_factor multiplies lr");
 };
 
-/// Returns whether `pattern` names the parameter `name`, or a part of the module that it is in.
-bool names_parameter(const std::string& pattern, const std::string& name);
-
 /// Makes the optimizer that `part` selects for the parameters of `module` that are trained: one group for those that no
 /// row of `groups` names, and one for each row that names some. `path` is the path of the module's options, for error
 /// messages. Throws levin::UsageError for invalid options, and for a row that names nothing.

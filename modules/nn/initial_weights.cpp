@@ -1,7 +1,7 @@
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
-#include <levin/modules/nn/grouped_parameters.h>
+#include <levin/modules/name_pattern.h>
 #include <levin/modules/weights.h>
 
 #include <filesystem>

@@ -6,7 +6,9 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <levin/core/ranks/process_group.h>
+#include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/ignored_target.h>
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/metric_of_loader.h>
@@ -14,7 +16,6 @@
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
 #include <levin/modules/training_modes.h>
 #include <levin/modules/transformers/config_fields.h>
-#include <levin/modules/transformers/json_file.h>
 #include <levin/modules/transformers/load_pretrained.h>
 #include <levin/modules/transformers/save_pretrained.h>
 #include <levin/modules/weights.h>
@@ -26,8 +27,6 @@
 namespace levin::nn {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr int64_t kIgnoredTarget = -100;
 
 /// The cross entropy of the targets that count. Their number is on the device, so that nothing waits for it.
 at::Tensor mean_of_counted(const at::Tensor& sum, const at::Tensor& target) {
@@ -64,8 +63,9 @@ std::vector<int64_t> token_list(ConfigFields& fields, const std::string& name) {
   return tokens;
 }
 
-/// Returns whether keys in the cache must be computed again: those of a long sequence are turned by other frequencies.
-bool turns_anew(const DecoderConfig& config, int64_t seen, int64_t length) {
+/// Returns whether the sequence gets longer than what the frequencies of its cached keys are for, so that these must be
+/// computed again.
+bool changes_frequencies(const DecoderConfig& config, int64_t seen, int64_t length) {
   return std::ranges::any_of(config.ropes, [&](const RopeConfig& rope) {
     return rope.scaling == RopeScaling::LongRope && seen <= rope.original_positions && length > rope.original_positions;
   });
@@ -152,7 +152,7 @@ at::Tensor CausalLM::generate(const at::Tensor& prompt, int64_t tokens, const Ge
   KeyValueCache cache;
   RowEnds ends(with_stops);
   for (int64_t i = 0; i < tokens && !ends.all(); ++i) {
-    if (turns_anew(config(), cache.length(), all.size(1))) cache = {};
+    if (changes_frequencies(config(), cache.length(), all.size(1))) cache = {};
     const int64_t seen = cache.length(), time = all.size(1) - seen;
     DecoderInputs inputs = {.attention_mask = mask, .cache = of_prompt.use_cache ? &cache : nullptr};
     if (mask.defined()) inputs.position_ids = positions_of_mask(mask).narrow(1, seen, time);

@@ -20,6 +20,11 @@ bool is_old_buffer(const std::string& name) {
   return std::ranges::any_of(kOldBuffers, [&](std::string_view end) { return name.ends_with(end); });
 }
 
+/// Returns the name of a part of the decoder in the module.
+std::string path_of(const DecoderConfig& config, Role role) {
+  return config.parts.base + "." + *name_of(config.parts.decoder, role);
+}
+
 bool is_weight_dtype(at::ScalarType dtype) {
   return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf || dtype == at::kDouble;
 }
@@ -46,7 +51,7 @@ double least_parameters(const DecoderConfig& config) {
 void check_tied_head(const PretrainedTensors& tensors, const DecoderConfig& config,
                      const std::filesystem::path& folder) {
   const std::string head = config.parts.head + ".weight";
-  const std::string embedding = config.parts.base + "." + *name_of(config.parts.decoder, Role::Embedding) + ".weight";
+  const std::string embedding = path_of(config, Role::Embedding) + ".weight";
   const auto of_head = tensors.find(head), of_embedding = tensors.find(embedding);
   if (of_head == tensors.end() || of_embedding == tensors.end() || of_head->second.equal(of_embedding->second)) return;
   throw UsageError(folder.string(), ": config.json says tie_word_embeddings, and ", head, " differs from ", embedding,
@@ -57,7 +62,7 @@ void check_tied_head(const PretrainedTensors& tensors, const DecoderConfig& conf
 
 void check_pretrained_sizes(const DecoderConfig& config, const PretrainedTensors& tensors,
                             const std::filesystem::path& folder) {
-  const std::string name = config.parts.base + "." + *name_of(config.parts.decoder, Role::Embedding) + ".weight";
+  const std::string name = path_of(config, Role::Embedding) + ".weight";
   const auto found = tensors.find(name);
   const std::vector<int64_t> expected = {config.vocabulary, config.hidden};
   if (found != tensors.end() && found->second.sizes() != expected)
@@ -71,7 +76,7 @@ void check_pretrained_sizes(const DecoderConfig& config, const PretrainedTensors
 }
 
 at::Tensor as_in_files(const at::Tensor& parameter, const std::string& name, const DecoderConfig& config) {
-  const std::string layers = config.parts.base + "." + *name_of(config.parts.decoder, Role::Layers) + ".";
+  const std::string layers = path_of(config, Role::Layers) + ".";
   return config.transposed_weights && parameter.dim() == 2 && name.starts_with(layers) ? parameter.t() : parameter;
 }
 

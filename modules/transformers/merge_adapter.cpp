@@ -1,12 +1,11 @@
 #include <levin/modules/transformers/merge_adapter.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/matmul.h>
 #include <levin/core/state/file_bytes.h>
+#include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_config.h>
 #include <levin/modules/adapters/peft_weights.h>
-#include <levin/modules/transformers/json_file.h>
 #include <levin/modules/transformers/pretrained_tensors.h>
 #include <levin/modules/transformers/save_pretrained.h>
 
@@ -30,19 +29,9 @@ at::Tensor& tensor_named(nn::PretrainedTensors& tensors, const std::string& name
 
 /// Returns whether the linear layers of a model store their weights as [in, out]: transformers' Conv1D.
 bool has_transposed_layers(const std::filesystem::path& config) {
-  const nlohmann::ordered_json json = nn::read_json_file(config);
+  const nlohmann::ordered_json json = read_json_file(config);
   const auto type = json.is_object() ? json.find("model_type") : json.end();
   return json.is_object() && type != json.end() && (*type == "gpt2" || *type == "openai-gpt");
-}
-
-at::Tensor merged(const at::Tensor& weight, const adapters::Factors& factors, double scale, bool transposes_square,
-                  const std::string& what) {
-  const at::Tensor change = at::matmul(factors.b.to(at::kFloat), factors.a.to(at::kFloat)) * scale;
-  const bool fits = weight.sizes() == change.sizes(), fits_transposed = weight.sizes() == change.t().sizes();
-  if (!fits && !fits_transposed)
-    throw UsageError(what, ": the adapter is for a weight of ", change.sizes(), ", the model's is of ", weight.sizes());
-  const bool is_transposed = fits && fits_transposed ? transposes_square : !fits;
-  return weight.clone().add_(is_transposed ? change.t() : change);
 }
 
 }  // namespace
@@ -58,7 +47,10 @@ int64_t merge_adapter(const std::filesystem::path& base, const std::filesystem::
   for (const auto& [layer, factors] : weights.factors) {
     at::Tensor& weight = tensor_named(tensors, layer + ".weight", file);
     const double scale = adapters::scale_of(config, layer, factors.a.size(0));
-    weight = merged(weight, factors, scale, transposes_square, file + ": " + layer);
+    const bool is_transposed = adapters::is_transposed(weight.sizes(), factors, transposes_square, file + ": " + layer);
+    const at::Tensor change =
+        adapters::product_of(factors.a.to(at::kFloat), factors.b.to(at::kFloat), scale, is_transposed);
+    weight = weight.clone().add_(change);
   }
   for (const auto& [name, value] : weights.others) {
     at::Tensor& tensor = tensor_named(tensors, name, file);

@@ -1,8 +1,8 @@
 #include <levin/modules/transformers/pretrained_tensors.h>
+#include <levin/core/state/json_file.h>
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/transformers/config_fields.h>
-#include <levin/modules/transformers/json_file.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

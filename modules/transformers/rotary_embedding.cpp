@@ -40,7 +40,7 @@ at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
   return at::where(is_long, plain / rope.factor, at::where(is_short, plain, between));
 }
 
-/// Returns the pair of dims that turns so many times within the original length.
+/// Returns the pair of dims that makes `turns` rotations within the original length.
 double pair_with_turns(const RopeConfig& rope, double turns) {
   const double positions = static_cast<double>(rope.original_positions) / (turns * 2 * std::numbers::pi);
   return static_cast<double>(rope.dims) * std::log(positions) / (2 * std::log(rope.theta));

@@ -49,6 +49,12 @@ std::vector<torch::Tensor> trained(const torch::nn::Module& module) {
   return result;
 }
 
+/// Gives the factors B of a network other values than zeros.
+void draw_outputs(const torch::nn::Module& net) {
+  torch::NoGradGuard no_grad;
+  for (const auto& layer : levin::adapted_layers(net)) layer.adapter->output->weight.normal_();
+}
+
 /// The network with adapters, and the one that has them by hand, with equal values.
 struct Pair {
   explicit Pair(LoRAOptions options = {.rank = 2, .alpha = 3}) {
@@ -156,10 +162,7 @@ TEST_CASE("a fit of adapters that is resumed equals the one that is not interrup
 TEST_CASE("a module that moves to another dtype and back keeps its adapters") {
   auto net = small_net();
   add_lora(*net, {.rank = 2});
-  {
-    torch::NoGradGuard no_grad;
-    for (const auto& layer : levin::adapted_layers(*net)) layer.adapter->output->weight.normal_();
-  }
+  draw_outputs(*net);
   const auto x = torch::randn({5, 4});
   const auto before = net->forward(x);
   net->to(torch::kDouble);
@@ -178,10 +181,7 @@ TEST_CASE("a module that moves to another dtype and back keeps its adapters") {
 TEST_CASE("merged adapters are part of the weights") {
   auto net = small_net();
   add_lora(*net, {.rank = 2});
-  {
-    torch::NoGradGuard no_grad;
-    for (const auto& layer : levin::adapted_layers(*net)) layer.adapter->output->weight.normal_();
-  }
+  draw_outputs(*net);
   const auto x = torch::randn({5, 4});
   const auto before = net->forward(x);
   levin::merge_adapters(*net);
@@ -194,10 +194,7 @@ TEST_CASE("merged adapters are part of the weights") {
 TEST_CASE("dropout of an adapter is there in training alone, and draws by the seed") {
   auto net = small_net();
   add_lora(*net, {.rank = 2, .dropout = 0.5});
-  {
-    torch::NoGradGuard no_grad;
-    for (const auto& layer : levin::adapted_layers(*net)) layer.adapter->output->weight.normal_();
-  }
+  draw_outputs(*net);
   const auto x = torch::randn({5, 4});
   torch::manual_seed(1);
   const auto one = net->forward(x), two = net->forward(x);

@@ -1,4 +1,4 @@
-#include <levin/modules/transformers/json_file.h>
+#include <levin/core/state/json_file.h>
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/json_depth.h>
 #include <levin/core/system/error.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-namespace levin::nn {
+namespace levin {
 namespace {
 
 constexpr size_t kMostJsonBytes = size_t{64} << 20, kMostJsonLevels = 64;
@@ -31,4 +31,4 @@ nlohmann::ordered_json read_json_file(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace levin::nn
+}  // namespace levin
