@@ -23,7 +23,7 @@ void MeanError::update_inputs(at::TensorList inputs) {
   if (inputs.size() < 2 || inputs.size() > 3)
     throw UsageError(metric_, ": expected preds and target, and at most weights, got ", inputs.size(), " tensors");
   const RegressionInput input = to_rows(metric_, inputs[0], inputs[1], num_outputs_);
-  const at::Tensor errors = error(input.preds - input.target);
+  const at::Tensor errors = error(input.preds, input.target);
   if (inputs.size() == 2) {
     sum(total_).add_(errors.sum(0, /*keepdim=*/false, at::kDouble));
     sum(count_).add_(input.preds.size(0));
@@ -46,7 +46,9 @@ at::Tensor MeanError::compute_value() const {
 MeanSquaredError::MeanSquaredError(Options options)
     : Cloneable("MeanSquaredError", checked_outputs(options, "MeanSquaredError")), squared_(options.squared) {}
 
-at::Tensor MeanSquaredError::error(const at::Tensor& difference) const { return difference.square(); }
+at::Tensor MeanSquaredError::error(const at::Tensor& preds, const at::Tensor& target) const {
+  return (preds - target).square();
+}
 
 at::Tensor MeanSquaredError::compute_value() const {
   const at::Tensor mean = MeanError::compute_value();
@@ -56,6 +58,8 @@ at::Tensor MeanSquaredError::compute_value() const {
 MeanAbsoluteError::MeanAbsoluteError(Options options)
     : Cloneable("MeanAbsoluteError", checked_outputs(options, "MeanAbsoluteError")) {}
 
-at::Tensor MeanAbsoluteError::error(const at::Tensor& difference) const { return difference.abs(); }
+at::Tensor MeanAbsoluteError::error(const at::Tensor& preds, const at::Tensor& target) const {
+  return (preds - target).abs();
+}
 
 }  // namespace levin::metrics

@@ -27,8 +27,8 @@ class MeanError : public Metric {
   MeanError(const char* metric, int64_t num_outputs);
 
  protected:
-  /// Returns the error of float32 or float64 differences, elementwise.
-  virtual at::Tensor error(const at::Tensor& difference) const = 0;
+  /// Returns the errors of float32 or float64 values, elementwise.
+  virtual at::Tensor error(const at::Tensor& preds, const at::Tensor& target) const = 0;
   void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
 
@@ -47,7 +47,7 @@ class MeanSquaredError final : public Cloneable<MeanSquaredError, MeanError> {
   explicit MeanSquaredError(Options options = {});
 
  private:
-  at::Tensor error(const at::Tensor& difference) const override;
+  at::Tensor error(const at::Tensor& preds, const at::Tensor& target) const override;
   at::Tensor compute_value() const override;
 
   bool squared_;
@@ -62,7 +62,7 @@ class MeanAbsoluteError final : public Cloneable<MeanAbsoluteError, MeanError> {
   explicit MeanAbsoluteError(Options options = {});
 
  private:
-  at::Tensor error(const at::Tensor& difference) const override;
+  at::Tensor error(const at::Tensor& preds, const at::Tensor& target) const override;
 };
 
 }  // namespace levin::metrics

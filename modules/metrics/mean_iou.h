@@ -1,26 +1,12 @@
 #pragma once
-#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
+#include <levin/modules/metrics/engine/segmentation_input.h>
 #include <levin/modules/metrics/metric.h>
 
 #include <cstdint>
 #include <optional>
 
-namespace levin {
-namespace metrics {
-
-/// What segmentations hold: a mask of each class, the number of a class at each place, or one of them each.
-enum class SegmentationFormat : uint8_t { OneHot, Index, Mixed };
-
-}  // namespace metrics
-
-template <>
-inline constexpr auto kWords<metrics::SegmentationFormat> =
-    words_of<metrics::SegmentationFormat>({{"one-hot", metrics::SegmentationFormat::OneHot},
-                                           {"index", metrics::SegmentationFormat::Index},
-                                           {"mixed", metrics::SegmentationFormat::Mixed}});
-
-namespace metrics {
+namespace levin::metrics {
 
 /// Arguments of MeanIoU, with torchmetrics' names and defaults.
 struct MeanIoUOptions {
@@ -48,12 +34,10 @@ class MeanIoU final : public Cloneable<MeanIoU> {
  private:
   void update_states(const at::Tensor& preds, const at::Tensor& target) override;
   at::Tensor compute_value() const override;
-  bool is_one_hot(const at::Tensor& labels, const at::Tensor& other) const;
-  at::Tensor members(const at::Tensor& labels, bool one_hot) const;
 
-  Options options_;
+  SegmentationTask task_;
+  bool per_class_;
   size_t score_, count_;
 };
 
-}  // namespace metrics
-}  // namespace levin
+}  // namespace levin::metrics

@@ -1,25 +1,11 @@
 #pragma once
-#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
+#include <levin/modules/metrics/engine/multi_output.h>
 #include <levin/modules/metrics/metric.h>
 
 #include <cstdint>
 
-namespace levin {
-namespace metrics {
-
-/// How the scores of several outputs become one value; RawValues: one value each.
-enum class MultiOutput : uint8_t { UniformAverage, RawValues, VarianceWeighted };
-
-}  // namespace metrics
-
-template <>
-inline constexpr auto kWords<metrics::MultiOutput> =
-    words_of<metrics::MultiOutput>({{"uniform_average", metrics::MultiOutput::UniformAverage},
-                                    {"raw_values", metrics::MultiOutput::RawValues},
-                                    {"variance_weighted", metrics::MultiOutput::VarianceWeighted}});
-
-namespace metrics {
+namespace levin::metrics {
 
 /// Arguments of R2Score, with torchmetrics' names and defaults; `num_outputs` is required if there are several outputs.
 struct R2ScoreOptions {
@@ -49,5 +35,4 @@ class R2Score final : public Cloneable<R2Score> {
   size_t sum_of_squares_, sum_, residual_, total_;
 };
 
-}  // namespace metrics
-}  // namespace levin
+}  // namespace levin::metrics

@@ -28,6 +28,21 @@ std::string_view python_strip(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
+std::vector<std::string_view> python_split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  size_t begin = 0;
+  for (size_t position = 0; position < text.size();) {
+    const size_t at = position;
+    const char32_t code = next_code_point(text, position);
+    if (code == kInvalidUtf8) ++position;
+    if (!is_python_space(code)) continue;
+    if (at > begin) parts.push_back(text.substr(begin, at - begin));
+    begin = position;
+  }
+  if (begin < text.size()) parts.push_back(text.substr(begin));
+  return parts;
+}
+
 std::string_view strip_begin(std::string_view text, char c) {
   while (text.starts_with(c)) text.remove_prefix(1);
   return text;

@@ -5,14 +5,26 @@
 #include <levin/modules/metrics/auroc.h>
 #include <levin/modules/metrics/average_precision.h>
 #include <levin/modules/metrics/calibration_error.h>
+#include <levin/modules/metrics/cohen_kappa.h>
 #include <levin/modules/metrics/confusion_matrix.h>
+#include <levin/modules/metrics/corr_coef.h>
 #include <levin/modules/metrics/cosine_similarity.h>
+#include <levin/modules/metrics/dice_score.h>
+#include <levin/modules/metrics/explained_variance.h>
+#include <levin/modules/metrics/f_beta_score.h>
+#include <levin/modules/metrics/hamming_distance.h>
 #include <levin/modules/metrics/jaccard_index.h>
+#include <levin/modules/metrics/kl_divergence.h>
+#include <levin/modules/metrics/matthews_corrcoef.h>
 #include <levin/modules/metrics/mean_error.h>
 #include <levin/modules/metrics/mean_iou.h>
+#include <levin/modules/metrics/peak_signal_noise_ratio.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/metrics/r2_score.h>
+#include <levin/modules/metrics/relative_error.h>
+#include <levin/modules/metrics/specificity.h>
+#include <levin/modules/metrics/structural_similarity.h>
 
 #include <functional>
 #include <limits>
@@ -33,21 +45,39 @@ Make maker() {
 
 const std::map<std::string, Make>& makers() {
   namespace m = levin::metrics;
-  static const std::map<std::string, Make> all = {{"Accuracy", maker<m::Accuracy>()},
-                                                  {"Precision", maker<m::Precision>()},
-                                                  {"Recall", maker<m::Recall>()},
-                                                  {"F1Score", maker<m::F1Score>()},
-                                                  {"ConfusionMatrix", maker<m::ConfusionMatrix>()},
-                                                  {"JaccardIndex", maker<m::JaccardIndex>()},
-                                                  {"AUROC", maker<m::AUROC>()},
-                                                  {"AveragePrecision", maker<m::AveragePrecision>()},
-                                                  {"CalibrationError", maker<m::CalibrationError>()},
-                                                  {"MeanIoU", maker<m::MeanIoU>()},
-                                                  {"MeanSquaredError", maker<m::MeanSquaredError>()},
-                                                  {"MeanAbsoluteError", maker<m::MeanAbsoluteError>()},
-                                                  {"R2Score", maker<m::R2Score>()},
-                                                  {"CosineSimilarity", maker<m::CosineSimilarity>()},
-                                                  {"Perplexity", maker<m::Perplexity>()}};
+  static const std::map<std::string, Make> all = {
+      {"Accuracy", maker<m::Accuracy>()},
+      {"Precision", maker<m::Precision>()},
+      {"Recall", maker<m::Recall>()},
+      {"F1Score", maker<m::F1Score>()},
+      {"ConfusionMatrix", maker<m::ConfusionMatrix>()},
+      {"JaccardIndex", maker<m::JaccardIndex>()},
+      {"AUROC", maker<m::AUROC>()},
+      {"AveragePrecision", maker<m::AveragePrecision>()},
+      {"CalibrationError", maker<m::CalibrationError>()},
+      {"MeanIoU", maker<m::MeanIoU>()},
+      {"MeanSquaredError", maker<m::MeanSquaredError>()},
+      {"MeanAbsoluteError", maker<m::MeanAbsoluteError>()},
+      {"R2Score", maker<m::R2Score>()},
+      {"CosineSimilarity", maker<m::CosineSimilarity>()},
+      {"Perplexity", maker<m::Perplexity>()},
+      {"FBetaScore", maker<m::FBetaScore>()},
+      {"Specificity", maker<m::Specificity>()},
+      {"HammingDistance", maker<m::HammingDistance>()},
+      {"MatthewsCorrCoef", maker<m::MatthewsCorrCoef>()},
+      {"CohenKappa", maker<m::CohenKappa>()},
+      {"DiceScore", maker<m::DiceScore>()},
+      {"MeanSquaredLogError", maker<m::MeanSquaredLogError>()},
+      {"MeanAbsolutePercentageError", maker<m::MeanAbsolutePercentageError>()},
+      {"SymmetricMeanAbsolutePercentageError", maker<m::SymmetricMeanAbsolutePercentageError>()},
+      {"WeightedMeanAbsolutePercentageError", maker<m::WeightedMeanAbsolutePercentageError>()},
+      {"ExplainedVariance", maker<m::ExplainedVariance>()},
+      {"PearsonCorrCoef", maker<m::PearsonCorrCoef>()},
+      {"SpearmanCorrCoef", maker<m::SpearmanCorrCoef>()},
+      {"KLDivergence", maker<m::KLDivergence>()},
+      {"PeakSignalNoiseRatio", maker<m::PeakSignalNoiseRatio>()},
+      {"StructuralSimilarityIndexMeasure", maker<m::StructuralSimilarityIndexMeasure>()},
+      {"MultiScaleStructuralSimilarityIndexMeasure", maker<m::MultiScaleStructuralSimilarityIndexMeasure>()}};
   return all;
 }
 
@@ -86,7 +116,8 @@ Json with(Json options, const Json& more) {
   return options;
 }
 
-const std::vector<std::string> kStatScores = {"Accuracy", "Precision", "Recall", "F1Score"};
+const std::vector<std::string> kStatScores = {"Accuracy",    "Precision",       "Recall",    "F1Score",
+                                              "Specificity", "HammingDistance", "FBetaScore"};
 const std::vector<std::string> kCurves = {"AUROC", "AveragePrecision"};
 const Json kIgnore = {{"ignore_index", -1}};
 
@@ -101,6 +132,9 @@ void add_stat_score_cases(std::vector<Case>& cases) {
   add(cases, kStatScores, {"multiclass"}, with(kMulticlass, {{"ignore_index", 2}}), averages());
   add(cases, kStatScores, {"multilabel", "multilabel_logits", "multilabel_3d"}, kMultilabel, averages());
   add(cases, kStatScores, {"multilabel_ignored"}, with(kMultilabel, kIgnore), averages());
+  add(cases, {"FBetaScore"}, {"multiclass", "multiclass_ignored"}, with(with(kMulticlass, kIgnore), {{"beta", 2.0}}),
+      averages());
+  add(cases, {"FBetaScore"}, {"binary"}, with(kBinary, {{"beta", 0.5}}));
 }
 
 void add_matrix_cases(std::vector<Case>& cases) {
@@ -116,6 +150,14 @@ void add_matrix_cases(std::vector<Case>& cases) {
   add(cases, {"JaccardIndex"}, {"multiclass"}, with(kMulticlass, {{"ignore_index", 2}}), averages());
   add(cases, {"JaccardIndex"}, {"multiclass_ignored"}, with(kMulticlass, kIgnore), averages());
   add(cases, {"JaccardIndex"}, {"multilabel"}, kMultilabel, averages());
+  const std::vector<std::string> correlations = {"MatthewsCorrCoef", "CohenKappa"};
+  add(cases, correlations, {"binary", "binary_logits", "binary_labels"}, kBinary);
+  add(cases, correlations, {"binary_ignored"}, with(kBinary, kIgnore));
+  add(cases, correlations, {"multiclass_logits", "multiclass_labels"}, kMulticlass);
+  add(cases, correlations, {"multiclass_ignored", "multiclass_3d"}, with(kMulticlass, kIgnore));
+  add(cases, {"MatthewsCorrCoef"}, {"multilabel", "multilabel_3d"}, kMultilabel);
+  add(cases, {"CohenKappa"}, {"multiclass", "multiclass_labels"}, kMulticlass,
+      {{{"weights", "linear"}}, {{"weights", "quadratic"}}});
   const std::vector<Json> means = {Json::object(),
                                    {{"per_class", true}},
                                    {{"include_background", false}},
@@ -123,6 +165,12 @@ void add_matrix_cases(std::vector<Case>& cases) {
   add(cases, {"MeanIoU"}, {"segments"}, {{"num_classes", 4}, {"input_format", "index"}}, means);
   add(cases, {"MeanIoU"}, {"segments_one_hot"}, {{"num_classes", 4}}, means);
   add(cases, {"MeanIoU"}, {"segments_mixed"}, {{"num_classes", 4}, {"input_format", "mixed"}}, means);
+  for (const std::string level : {"samplewise", "global"}) {
+    const Json dice = {{"num_classes", 4}, {"aggregation_level", level}};
+    add(cases, {"DiceScore"}, {"segments_one_hot"}, dice, averages());
+    add(cases, {"DiceScore"}, {"segments"}, with(dice, {{"input_format", "index"}, {"include_background", false}}),
+        averages());
+  }
 }
 
 void add_curve_cases(std::vector<Case>& cases) {
@@ -154,6 +202,24 @@ void add_regression_cases(std::vector<Case>& cases) {
       {Json::object(), {{"multioutput", "raw_values"}}, {{"multioutput", "variance_weighted"}, {"adjusted", 2}}});
   add(cases, {"CosineSimilarity"}, {"regression_2d"}, Json::object(),
       {{{"reduction", "sum"}}, {{"reduction", "mean"}}, {{"reduction", "none"}}});
+  add(cases,
+      {"MeanAbsolutePercentageError", "SymmetricMeanAbsolutePercentageError", "WeightedMeanAbsolutePercentageError"},
+      {"regression", "regression_2d", "positive"}, Json::object());
+  add(cases, {"MeanSquaredLogError"}, {"positive"}, Json::object());
+  add(cases, {"ExplainedVariance"}, {"regression"}, Json::object());
+  add(cases, {"ExplainedVariance"}, {"regression_2d"}, three,
+      {Json::object(), {{"multioutput", "raw_values"}}, {{"multioutput", "variance_weighted"}}});
+  add(cases, {"PearsonCorrCoef", "SpearmanCorrCoef"}, {"regression", "positive"}, Json::object());
+  add(cases, {"PearsonCorrCoef", "SpearmanCorrCoef"}, {"regression_2d", "ranked"}, three);
+  const std::vector<Json> reductions = {{{"reduction", "mean"}}, {{"reduction", "sum"}}, {{"reduction", "none"}}};
+  add(cases, {"KLDivergence"}, {"weights"}, Json::object(), reductions);
+  add(cases, {"KLDivergence"}, {"log_probabilities"}, {{"log_prob", true}}, reductions);
+  add(cases, {"PeakSignalNoiseRatio"}, {"images"}, {{"data_range", 1.0}}, {Json::object(), {{"base", 2.0}}});
+  add(cases, {"StructuralSimilarityIndexMeasure"}, {"images", "volumes"}, Json::object(),
+      {Json::object(), {{"reduction", "none"}}, {{"k1", 0.02}, {"k2", 0.05}}});
+  add(cases, {"StructuralSimilarityIndexMeasure"}, {"images"}, {{"data_range", 1.0}, {"sigma", 0.8}});
+  add(cases, {"MultiScaleStructuralSimilarityIndexMeasure"}, {"images"}, {{"betas", {0.2, 0.8}}, {"sigma", 0.8}},
+      {Json::object(), {{"data_range", 1.0}, {"normalize", "simple"}}, {{"reduction", "none"}}});
   add(cases, {"Perplexity"}, {"tokens"}, Json::object());
   add(cases, {"Perplexity"}, {"tokens_ignored"}, kIgnore);
 }
@@ -206,7 +272,9 @@ const std::vector<Case>& degenerate_cases() {
         Json::object());
     add(cases, {"MeanIoU"}, {"empty", "one_segment"}, {{"num_classes", 3}, {"input_format", "index"}},
         {Json::object(), {{"per_class", true}}, {{"include_background", false}}});
-    add(cases, {"R2Score"}, {"constant_right", "constant_wrong", "one_row"}, Json::object());
+    add(cases, {"R2Score", "ExplainedVariance"}, {"constant_right", "constant_wrong"}, Json::object());
+    add(cases, {"R2Score"}, {"one_row"}, Json::object());
+    add(cases, {"SpearmanCorrCoef"}, {"constant_wrong"}, Json::object());
     add(cases, {"R2Score"}, {"three_rows"}, Json::object(), {{{"adjusted", 1}}, {{"adjusted", 2}}, {{"adjusted", 5}}});
     add(cases, {"CosineSimilarity"}, {"zeros"}, Json::object());
     add(cases, {"Perplexity"}, {"all_tokens_ignored"}, kIgnore);

@@ -96,6 +96,22 @@ void add_regression(std::map<std::string, Batches>& all, const std::vector<int64
       batches_of(sizes, [](int64_t n) { return std::pair(at::randn({n, 6, 9}), ignore_some(classes_of(9, {n, 6}))); });
 }
 
+/// Values of other distributions than the normal one, and images.
+void add_values(std::map<std::string, Batches>& all, const std::vector<int64_t>& sizes) {
+  all["positive"] = batches_of(sizes, [](int64_t n) { return std::pair(5 * at::rand({n}), 5 * at::rand({n})); });
+  all["ranked"] = batches_of(sizes, [](int64_t n) {
+    return std::pair(classes_of(6, {n, 3}).to(at::kFloat), classes_of(6, {n, 3}).to(at::kFloat));
+  });
+  all["weights"] = batches_of(sizes, [](int64_t n) { return std::pair(at::rand({n, 5}), at::rand({n, 5}) + 0.1); });
+  all["log_probabilities"] = batches_of(
+      sizes, [](int64_t n) { return std::pair(at::randn({n, 5}).log_softmax(1), at::randn({n, 5}).log_softmax(1)); });
+  const auto noisy = [](const at::Tensor& target) {
+    return std::pair((target + 0.2 * at::rand(target.sizes())).clamp(0, 1), target);
+  };
+  all["images"] = batches_of({3, 1, 2, 2}, [&](int64_t n) { return noisy(at::rand({n, 3, 24, 31})); });
+  all["volumes"] = batches_of({2, 1, 1, 2}, [&](int64_t n) { return noisy(at::rand({n, 2, 12, 14, 13})); });
+}
+
 void add_segmentation(std::map<std::string, Batches>& all, const std::vector<int64_t>& sizes) {
   // Few pixels, so that classes are absent from some samples.
   const auto batch = [](int64_t n) { return std::pair(classes_of(4, {n, 2, 3}), classes_of(4, {n, 2, 3})); };
@@ -146,6 +162,7 @@ const std::map<std::string, Batches>& data() {
     add_multilabel(made, sizes);
     add_regression(made, sizes);
     add_segmentation(made, sizes);
+    add_values(made, sizes);
     add_degenerate(made);
     return made;
   }();
