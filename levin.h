@@ -24,6 +24,7 @@
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/registry.h>
 #include <levin/callbacks/sample_images.h>
+#include <levin/callbacks/sample_text.h>
 #include <levin/callbacks/spike_detection.h>
 #include <levin/callbacks/step_follower.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
@@ -42,6 +43,7 @@
 #include <levin/core/options/epoch_start.h>
 #include <levin/core/options/epoch_table.h>
 #include <levin/core/options/fast_dev_run.h>
+#include <levin/core/options/number_table.h>
 #include <levin/core/options/option.h>
 #include <levin/core/options/registry.h>
 #include <levin/core/options/text_table.h>
@@ -72,12 +74,16 @@
 #include <levin/data/datasets/cifar.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/data/datasets/image_folder.h>
+#include <levin/data/datasets/labeled_texts.h>
 #include <levin/data/datasets/mnist.h>
 #include <levin/data/datasets/npy.h>
 #include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/datasets/tagged_words.h>
 #include <levin/data/datasets/tar.h>
 #include <levin/data/datasets/text.h>
 #include <levin/data/datasets/text_jsonl.h>
+#include <levin/data/datasets/text_pairs.h>
+#include <levin/data/datasets/text_preferences.h>
 #include <levin/data/datasets/token_file.h>
 #include <levin/data/download/download.h>
 #include <levin/data/files/image_file.h>
@@ -113,6 +119,7 @@
 #include <levin/modules/autocast.h>
 #include <levin/modules/export/export_program.h>
 #include <levin/modules/gradient_clip_algorithm.h>
+#include <levin/modules/images/pretrained_image_classifier.h>
 #include <levin/modules/imported_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lightning_optimizer.h>
@@ -147,6 +154,7 @@
 #include <levin/modules/metrics/cosine_similarity.h>
 #include <levin/modules/metrics/dice_score.h>
 #include <levin/modules/metrics/edit_distance.h>
+#include <levin/modules/metrics/exact_match.h>
 #include <levin/modules/metrics/explained_variance.h>
 #include <levin/modules/metrics/f_beta_score.h>
 #include <levin/modules/metrics/hamming_distance.h>
@@ -194,11 +202,14 @@
 #include <levin/modules/optim/optimizers/lars.h>
 #include <levin/modules/optim/optimizers/lbfgs.h>
 #include <levin/modules/optim/optimizers/lion.h>
+#include <levin/modules/optim/optimizers/muon.h>
 #include <levin/modules/optim/optimizers/nadam.h>
 #include <levin/modules/optim/optimizers/radam.h>
 #include <levin/modules/optim/optimizers/rmsprop.h>
 #include <levin/modules/optim/optimizers/rprop.h>
+#include <levin/modules/optim/optimizers/schedule_free_adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
+#include <levin/modules/optim/optimizers/sparse_adam.h>
 #include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/optimizer_config.h>
@@ -231,7 +242,12 @@
 #include <levin/modules/transformers/causal_lm.h>
 #include <levin/modules/transformers/decoder.h>
 #include <levin/modules/transformers/decoder_config.h>
+#include <levin/modules/transformers/encoder.h>
+#include <levin/modules/transformers/encoder_config.h>
 #include <levin/modules/transformers/key_value_cache.h>
+#include <levin/modules/transformers/sentence_encoder.h>
+#include <levin/modules/transformers/sequence_classifier.h>
+#include <levin/modules/transformers/token_classifier.h>
 #include <levin/modules/weights.h>
 #include <levin/modules/weights_report.h>
 #include <levin/modules/wrap.h>

@@ -11,7 +11,7 @@ namespace levin {
 
 struct LearningRateMonitorOptions {
   std::optional<Choice<Interval>> logging_interval =
-      LEVIN_OPTION(logging_interval, {}, "Log by step or by epoch; unset: by step");
+      LEVIN_OPTION(logging_interval, {}, "Log by step or by epoch; unset: by step", {.choices = {"epoch", "step"}});
   bool log_momentum = LEVIN_OPTION(log_momentum, false, "Log momentum or beta1 too, as lr-SGD-momentum");
   bool log_weight_decay = LEVIN_OPTION(log_weight_decay, false, "Log the weight decay too, as lr-SGD-weight_decay");
 };

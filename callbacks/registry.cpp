@@ -14,6 +14,7 @@
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/prediction_writer.h>
 #include <levin/callbacks/sample_images.h>
+#include <levin/callbacks/sample_text.h>
 #include <levin/callbacks/spike_detection.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
@@ -45,6 +46,7 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
                                       "Saves a checkpoint when an exception ends a fit");
   add_callback<PredictionWriter>(registry, "PredictionWriter", "Writes predictions to files");
   add_callback<SampleImages>(registry, "SampleImages", "Draws images during training");
+  add_callback<SampleText>(registry, "SampleText", "Continues prompts during training");
   add_callback<SpikeDetection>(registry, "SpikeDetection", "Ends the run when the loss jumps");
   add_callback<StochasticWeightAveraging>(registry, "StochasticWeightAveraging",
                                           "Ends with the mean of the weights of the last epochs");

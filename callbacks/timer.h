@@ -13,7 +13,8 @@ namespace levin {
 
 struct TimerOptions {
   std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
-  Choice<Interval> interval = LEVIN_OPTION(interval, Interval::Step, "Look at the time after each step or each epoch");
+  Choice<Interval> interval = LEVIN_OPTION(interval, Interval::Step, "Look at the time after each step or each epoch",
+                                           {.choices = {"epoch", "step"}});
   bool verbose = LEVIN_OPTION(verbose, true, "Print that the time was reached");
 };
 

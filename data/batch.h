@@ -120,6 +120,9 @@ class Batch {
   at::Tensor take_buffer(std::string_view name, at::IntArrayRef sizes, at::ScalarType dtype);
   /// Returns the names of tensors and lists: input, target, then the others in the order given.
   std::vector<std::string> names() const;
+  /// Calls `visit(std::string_view name, const at::Tensor* tensor)` for each name in this order; a list has no tensor.
+  template <class Visit>
+  void visit(const Visit& visit) const;
 
   /// Returns the user's own struct; throws levin::Error if the batch holds tensors or another struct.
   template <class B>
@@ -251,6 +254,14 @@ struct Batch::OwnOf final : Batch::Own {
 
 template <OwnBatch B>
 Batch::Batch(B own) : own_(std::make_shared<OwnOf<B>>(std::move(own))) {}
+
+template <class Visit>
+void Batch::visit(const Visit& visit) const {
+  if (input_.defined()) visit(std::string_view("input"), &input_);
+  if (target_.defined()) visit(std::string_view("target"), &target_);
+  if (!named_) return;
+  for (const auto& [name, value] : *named_) visit(std::string_view(name), value.is_list ? nullptr : &value.tensor);
+}
 
 template <class B>
 const B* Batch::get_if() const {

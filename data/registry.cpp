@@ -2,12 +2,16 @@
 #include <levin/data/datasets/cifar.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/data/datasets/image_folder.h>
+#include <levin/data/datasets/labeled_texts.h>
 #include <levin/data/datasets/mnist.h>
 #include <levin/data/datasets/npy.h>
 #include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/datasets/tagged_words.h>
 #include <levin/data/datasets/tar.h>
 #include <levin/data/datasets/text.h>
 #include <levin/data/datasets/text_jsonl.h>
+#include <levin/data/datasets/text_pairs.h>
+#include <levin/data/datasets/text_preferences.h>
 #include <levin/data/datasets/token_file.h>
 
 namespace levin::data {
@@ -25,7 +29,12 @@ void register_builtins(Registry<DataModuleKind::Entry>& registry) {
   add_data_module<Npy>(registry, "Npy", "Arrays in NumPy's files, .npy (mapped into memory) or .npz");
   add_data_module<Tar>(registry, "Tar", "Samples in tar files, read in sequence: for data larger than memory");
   add_data_module<Text>(registry, "Text", "Windows of a text file, in characters or bytes");
+  add_data_module<TextPreferences>(registry, "TextPreferences",
+                                   "Prompts with a better and a worse completion in JSON lines");
   add_data_module<TextJsonl>(registry, "TextJsonl", "Texts, prompts with completions, and chats in JSON lines");
+  add_data_module<LabeledTexts>(registry, "LabeledTexts", "Texts, or pairs of texts, with labels, for classifiers");
+  add_data_module<TaggedWords>(registry, "TaggedWords", "Lists of words with tags, for classifiers of tokens");
+  add_data_module<TextPairs>(registry, "TextPairs", "Pairs of texts, with scores or without, for SentenceEncoder");
   add_data_module<TokenFile>(registry, "TokenFile", "Windows of files of tokens, as levin tokenize writes them");
 }
 

@@ -14,9 +14,10 @@ using data::tokenizers::EncodedPart;
 /// Truncates the texts, and puts them together with what the post-processor adds.
 Encoding assemble_encoding(const data::tokenizers::Parts& parts, std::vector<EncodedPart> texts,
                            const EncodeOptions& options) {
-  if (parts.truncation && options.truncate) {
+  if (options.max_length || (parts.truncation && options.truncate)) {
     const bool adds = options.add_special_tokens && parts.post_processor;
-    truncate(*parts.truncation, adds ? parts.post_processor->added(texts.size() == 2) : 0, texts);
+    const auto truncation = options.max_length ? data::tokenizers::Truncation(*options.max_length) : *parts.truncation;
+    truncate(truncation, adds ? parts.post_processor->added(texts.size() == 2) : 0, texts);
   }
   if (parts.post_processor) parts.post_processor->process(texts, options);
   if (texts.empty()) return {};

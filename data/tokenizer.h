@@ -34,6 +34,9 @@ struct EncodeOptions {
   bool with_offsets = true;
   /// Whether the file's truncation is applied. transformers applies it only if a caller asks for it.
   bool truncate = true;
+  /// Most tokens, with those that are added; the longer of two texts is cut first. Unset: as the file's truncation
+  /// says.
+  std::optional<int64_t> max_length = {};
 };
 
 /// A tokenizer that Hugging Face's package `tokenizers` wrote (`tokenizer.json`), with the ids and offsets of that

@@ -34,10 +34,34 @@ void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t 
                      joined_names(parameter_names_), ")");
 }
 
+std::vector<ImportedTensor> ImportedModule::described_inputs() const {
+  const std::vector<std::string>& names = choices().inputs.empty() ? parameter_names_ : choices().inputs;
+  std::vector<ImportedTensor> inputs;
+  for (size_t i = 0; i < names.size(); ++i) {
+    inputs.push_back(described_parameter(i));
+    inputs.back().name = names[i];
+  }
+  return inputs;
+}
+
 at::Tensor ImportedModule::loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) {
   if (has_own_loss()) return own_loss(inputs, target);
   const at::Tensor output = forward(inputs);
-  return compute_loss(choices().loss == NamedLoss::Auto ? loss_for(output, target) : choices().loss, output, target);
+  return compared(loss_for_tensors(output, target), output, target);
+}
+
+ClassDimension ImportedModule::class_dimension() const {
+  return choices().class_dimension == ClassDimension::Auto ? known_class_dimension() : choices().class_dimension;
+}
+
+NamedLoss ImportedModule::loss_for_tensors(const at::Tensor& output, const at::Tensor& target) const {
+  return choices().loss == NamedLoss::Auto ? loss_for(output, target) : choices().loss;
+}
+
+at::Tensor ImportedModule::compared(NamedLoss loss, const at::Tensor& output, const at::Tensor& target) const {
+  if (!compares_classes(loss)) return compute_loss(loss, output, target);
+  const auto [values, classes] = with_classes_second(output, target, class_dimension());
+  return compute_loss(loss, values, classes);
 }
 
 std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
@@ -50,7 +74,7 @@ std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
       used.emplace_back("target");
       break;
     }
-    if (!has_it && i > 0)
+    if (!has_it && (i > 0 || !batch.contains("input")))
       throw UsageError("model.inputs: forward of ", choices().file, " takes ", joined_names(parameter_names_),
                        "; the batch has no '", parameter_names_[i], "', it has ", joined_names(batch.names()),
                        "; name its entries in forward's order with --model.inputs");
@@ -90,15 +114,29 @@ void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) 
 void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
 void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
-  if (has_own_loss()) {
+  if (has_own_loss() && !takes_target()) {
     log(stage + "_loss", loss_of(batch), {.prog_bar = true});
     return;
   }
-  const at::Tensor output = forward(inputs_of(batch));
-  const NamedLoss chosen = choices().loss == NamedLoss::Auto ? loss_for(output, batch.target()) : choices().loss;
+  const std::vector<at::Tensor> outputs = outputs_of(inputs_of(batch));
+  const at::Tensor output = result_of(outputs);
+  if (has_own_loss()) {
+    log(stage + "_loss", output, {.prog_bar = true});
+    log_metrics(batch, outputs, stage);
+    return;
+  }
+  const NamedLoss chosen = loss_for_tensors(output, batch.target());
   const bool has_classes = compares_classes(chosen) && !batch.target().is_floating_point();
-  log(stage + "_loss", compute_loss(chosen, output, batch.target()), {.prog_bar = !has_classes});
-  if (has_classes) log(stage + "_acc", output.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+  log(stage + "_loss", compared(chosen, output, batch.target()), {.prog_bar = !has_classes});
+  if (has_classes) {
+    const auto [values, classes] = with_classes_second(output, batch.target(), class_dimension());
+    const ClassHits hits = count_class_hits(values, classes, /*has_ignored=*/output.dim() > 2);
+    if (output.dim() == 2)
+      log(stage + "_acc", hits.share, {.prog_bar = true});
+    else if (hits.counted > 0)
+      log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = hits.counted});
+  }
+  log_metrics(batch, outputs, stage);
 }
 
 Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/) {

@@ -56,6 +56,18 @@ std::vector<std::string> output_names_of(const program::ExportedProgram& exporte
   return names;
 }
 
+/// What the program says of a value.
+ImportedTensor described(const program::ExportedProgram& exported, const std::string& value) {
+  const auto meta = exported.tensors.find(value);
+  if (meta == exported.tensors.end()) return {};
+  std::vector<int64_t> sizes;
+  for (const program::Size& size : meta->second.sizes) {
+    const int64_t* number = std::get_if<int64_t>(&size);
+    sizes.push_back(number == nullptr ? -1 : *number);
+  }
+  return {.dtype = meta->second.dtype, .sizes = std::move(sizes)};
+}
+
 std::set<std::string> paths_of(const std::map<std::string, program::Stretch>& blocks) {
   std::set<std::string> paths;
   for (const auto& [path, stretch] : blocks) paths.insert(path);
@@ -81,7 +93,8 @@ class ProgramModule::Impl {
     bind_values();
     find_written_buffers();
     find_uncounted_batches();
-    result = find_output(options.output);
+    result = find_output("output", options.output);
+    if (options.metric != OutputMetric::None) measured = find_measured(options.metric_output);
   }
 
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
@@ -117,6 +130,19 @@ class ProgramModule::Impl {
       return meta != exported().tensors.end() && meta->second.sizes.empty() && c10::isFloatingType(meta->second.dtype);
     }
     return false;
+  }
+
+  ImportedTensor described_input(size_t place) const {
+    for (const program::Input& input : exported().inputs)
+      if (input.kind == InputKind::UserTensor && place-- == 0) return described(exported(), input.value);
+    return {};
+  }
+
+  ImportedTensor described_output() const {
+    size_t place = result;
+    for (const program::Output& output : exported().outputs)
+      if (output.kind != OutputKind::BufferMutation && place-- == 0) return described(exported(), output.value);
+    return {};
   }
 
   void save(const std::filesystem::path& path) const {
@@ -186,14 +212,22 @@ class ProgramModule::Impl {
     }
   }
 
-  size_t find_output(const std::string& wanted) const {
+  /// The first output but the one that the loss takes, if the option names none.
+  size_t find_measured(const std::string& wanted) const {
+    if (!wanted.empty()) return find_output("metric_output", wanted);
+    if (output_names.size() < 2)
+      throw UsageError("model.metric: ", file(), " returns nothing besides '", output_names[result], "'");
+    return result == 0 ? 1 : 0;
+  }
+
+  size_t find_output(const char* option, const std::string& wanted) const {
     if (output_names.empty()) throw UsageError(file(), ": forward returns nothing");
     if (wanted.empty()) return 0;
     for (size_t i = 0; i < output_names.size(); ++i)
       if (output_names[i] == wanted || std::to_string(i) == wanted) return i;
     std::string names;
     for (const std::string& name : output_names) names += (names.empty() ? "" : ", ") + name;
-    throw UsageError("model.output: ", file(), " has no output '", wanted, "'; it has ", names);
+    throw UsageError("model.", option, ": ", file(), " has no output '", wanted, "'; it has ", names);
   }
 
   /// Device, dtype and recomputed blocks are those of the module now.
@@ -227,7 +261,8 @@ class ProgramModule::Impl {
 
  public:
   const std::vector<std::string> input_names, output_names;
-  size_t result = 0;  ///< the output that the option `output` names
+  size_t result = 0;    ///< the output that the option `output` names
+  size_t measured = 0;  ///< the one that `metric` is of
 
  private:
   program::InputCheck check_;
@@ -258,31 +293,86 @@ ProgramModule::~ProgramModule() = default;
 
 std::vector<at::Tensor> ProgramModule::run_program(const std::vector<at::Tensor>& inputs) { return impl_->run(inputs); }
 
-at::Tensor ProgramModule::forward(const std::vector<at::Tensor>& inputs) {
-  at::Tensor output = impl_->run(inputs).at(impl_->result);
+at::Tensor ProgramModule::chosen(const std::vector<at::Tensor>& outputs) const {
+  const at::Tensor& output = outputs.at(impl_->result);
   if (!output.defined())
     throw UsageError("model.output: output '", impl_->output_names[impl_->result], "' of ", options.program,
                      " is no tensor; choose another one");
   return output;
 }
 
+at::Tensor ProgramModule::forward(const std::vector<at::Tensor>& inputs) { return chosen(impl_->run(inputs)); }
+
+at::Tensor ProgramModule::result_of(const std::vector<at::Tensor>& outputs) const {
+  at::Tensor output = chosen(outputs);
+  if (has_own_loss() && output.numel() != 1)
+    throw UsageError("model.loss: the output of ", options.program, " is ", output.sizes(),
+                     ", and a loss is one number; choose a loss by name");
+  return output;
+}
+
 const std::vector<std::string>& ProgramModule::input_names() const { return impl_->input_names; }
 const std::vector<std::string>& ProgramModule::output_names() const { return impl_->output_names; }
+
+ImportedTensor ProgramModule::described_parameter(size_t place) const { return impl_->described_input(place); }
+
+ImportedTensor ProgramModule::described_output() const {
+  ImportedTensor output = impl_->described_output();
+  output.name = "input";
+  return output;
+}
+
 void ProgramModule::save_program(const std::filesystem::path& path) const { impl_->save(path); }
 
 ImportedModule::Choices ProgramModule::choices() const {
-  return {options.program,   options.loss,         options.inputs, options.save_to,
-          options.optimizer, options.lr_scheduler, options.groups};
+  return {options.program, options.loss,      options.inputs,       options.class_dimension,
+          options.save_to, options.optimizer, options.lr_scheduler, options.groups};
 }
 
 bool ProgramModule::has_own_loss() const { return options.loss == NamedLoss::Output; }
 
 at::Tensor ProgramModule::own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& /*target*/) {
-  at::Tensor loss = forward(inputs);
-  if (loss.numel() != 1)
-    throw UsageError("model.loss: the output of ", options.program, " is ", loss.sizes(),
-                     ", and a loss is one number; choose a loss by name");
-  return loss;
+  return result_of(impl_->run(inputs));
+}
+
+/// A dimension whose size may differ counts no classes.
+ClassDimension ProgramModule::known_class_dimension() const {
+  const auto sizes = impl_->described_output().sizes;
+  if (!sizes || sizes->size() < 3) return ClassDimension::Auto;
+  const bool second_may_differ = sizes->at(1) < 0, last_may_differ = sizes->back() < 0;
+  if (second_may_differ == last_may_differ) return ClassDimension::Auto;
+  return second_may_differ ? ClassDimension::Last : ClassDimension::Second;
+}
+
+const at::Tensor& ProgramModule::metric_target_of(const Batch& batch) const {
+  if (!options.metric_target.empty()) return batch[options.metric_target];
+  return batch.contains("target") || !batch.contains("labels") ? batch.target() : batch["labels"];
+}
+
+void ProgramModule::log_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs, const std::string& stage) {
+  if (options.metric == OutputMetric::None) return;
+  const at::Tensor output = outputs.at(impl_->measured);
+  const at::Tensor& target = metric_target_of(batch);
+  if (!output.defined())
+    throw UsageError("model.metric_output: output '", impl_->output_names[impl_->measured], "' of ", options.program,
+                     " is no tensor; choose another one");
+  if (options.metric == OutputMetric::Accuracy) {
+    const auto [values, classes] = with_classes_second(output, target, options.class_dimension);
+    if (values.dim() < 2 || classes.dim() + 1 != values.dim() || classes.is_floating_point())
+      throw UsageError("model.metric: accuracy compares numbers for each class with whole numbers; the output is ",
+                       output.sizes(), " and the target ", target.scalar_type(), " ", target.sizes());
+    const ClassHits hits = count_class_hits(values, classes, /*has_ignored=*/true);
+    if (hits.counted > 0) log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = hits.counted});
+    return;
+  }
+  if (output.numel() != target.numel())
+    throw UsageError("model.metric: the output is ", output.sizes(), " and the target ", target.sizes(),
+                     "; errors compare tensors of one size");
+  const at::Tensor error = output.reshape({-1}).to(at::kFloat).sub(target.reshape({-1}).to(at::kFloat));
+  if (options.metric == OutputMetric::MeanAbsoluteError)
+    log(stage + "_mae", error.abs().mean());
+  else
+    log(stage + "_mse", error.square().mean());
 }
 
 }  // namespace levin

@@ -10,6 +10,20 @@
 
 namespace levin {
 
+/// What is measured of an output besides the loss.
+enum class OutputMetric : uint8_t {
+  None,
+  Accuracy,  ///< of classes; logged as acc
+  MeanAbsoluteError,
+  MeanSquaredError  ///< logged as mae and mse
+};
+template <>
+inline constexpr auto kWords<OutputMetric> =
+    words_of<OutputMetric>({{"none", OutputMetric::None},
+                            {"accuracy", OutputMetric::Accuracy},
+                            {"mean_absolute_error", OutputMetric::MeanAbsoluteError},
+                            {"mean_squared_error", OutputMetric::MeanSquaredError}});
+
 /// Returns the choices of a ProgramModule's option `loss`.
 std::vector<std::string> program_losses();
 
@@ -24,8 +38,19 @@ struct ProgramModuleOptions {
       inputs, {}, "Entries of the batch that forward takes, in order; unset: those of its parameters' names, or input");
   std::string output = LEVIN_OPTION(
       output, "", "Output that the loss takes, if forward returns several: its key or number; unset: the first");
+  Choice<OutputMetric> metric = LEVIN_OPTION(metric, OutputMetric::None,
+                                             "What validation and test log besides the loss, for programs that compute "
+                                             "their loss themselves: of metric_output");
+  std::string metric_output = LEVIN_OPTION(
+      metric_output, "", "Output that `metric` is of: its key or number; unset: the first that is not the loss");
+  std::string metric_target =
+      LEVIN_OPTION(metric_target, "", "Entry of the batch that `metric` compares with; unset: target, or else labels");
   std::vector<std::string> operators = LEVIN_OPTION(
       operators, {}, "Namespaces of operators, besides PyTorch's own, that the program may call: torchvision, say");
+  Choice<ClassDimension> class_dimension = LEVIN_OPTION(
+      class_dimension, ClassDimension::Auto,
+      "Dimension of the output that counts the classes: second [samples, classes, ...], last [samples, ..., "
+      "classes], or auto, the one that fits the target");
   std::string save_to = LEVIN_OPTION(save_to, "", "File that gets the trained program when fit ends; empty: none");
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
@@ -60,6 +85,7 @@ class ProgramModule : public ImportedModule {
   /// Returns the names of the inputs and of the outputs.
   const std::vector<std::string>& input_names() const;
   const std::vector<std::string>& output_names() const;
+  ImportedTensor described_output() const override;
 
   /// Writes the program with the present weights, in the modes that its parts are in, to a file that Python's
   /// torch.export.load opens. The write is atomic. Throws as AtomicFile does.
@@ -71,9 +97,16 @@ class ProgramModule : public ImportedModule {
   class Impl;
 
   Choices choices() const override;
+  ImportedTensor described_parameter(size_t place) const override;
   bool has_own_loss() const override;
   bool takes_target() const override { return has_own_loss(); }
   at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) override;
+  ClassDimension known_class_dimension() const override;
+  std::vector<at::Tensor> outputs_of(const std::vector<at::Tensor>& inputs) override { return run_program(inputs); }
+  at::Tensor result_of(const std::vector<at::Tensor>& outputs) const override;
+  void log_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs, const std::string& stage) override;
+  at::Tensor chosen(const std::vector<at::Tensor>& outputs) const;
+  const at::Tensor& metric_target_of(const Batch& batch) const;
   void save_as_file(const std::filesystem::path& path) override { save_program(path); }
 
   std::unique_ptr<Impl> impl_;

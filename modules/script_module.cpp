@@ -79,8 +79,8 @@ at::Tensor ScriptModule::own_loss(const std::vector<at::Tensor>& inputs, const a
 }
 
 ImportedModule::Choices ScriptModule::choices() const {
-  return {options.file,      options.loss,         options.inputs, options.save_to,
-          options.optimizer, options.lr_scheduler, options.groups};
+  return {options.file,    options.loss,      options.inputs,       options.class_dimension,
+          options.save_to, options.optimizer, options.lr_scheduler, options.groups};
 }
 
 bool ScriptModule::has_own_loss() const { return options.loss == NamedLoss::Script; }

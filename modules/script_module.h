@@ -24,6 +24,10 @@ struct ScriptModuleOptions {
       {.choices_of = script_losses});
   std::vector<std::string> inputs = LEVIN_OPTION(
       inputs, {}, "Entries of the batch that forward takes, in order; unset: those of its parameters' names, or input");
+  Choice<ClassDimension> class_dimension = LEVIN_OPTION(
+      class_dimension, ClassDimension::Auto,
+      "Dimension of the output that counts the classes: second [samples, classes, ...], last [samples, ..., "
+      "classes], or auto, the one that fits the target");
   std::string save_to = LEVIN_OPTION(save_to, "", "File that gets the trained TorchScript when fit ends; empty: none");
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");

@@ -5,6 +5,7 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
+#include <levin/modules/renamed_by.h>
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/variable.h>
@@ -62,10 +63,11 @@ std::string found_text(const State& value) {
 struct Renaming {
   std::string removed = {}, added = {};
   bool skips_others = false;  ///< ignore keys that do not start with `removed`
+  std::map<std::string, std::string> patterns = {};
 
   std::optional<std::string> operator()(const std::string& key) const {
     if (!key.starts_with(removed)) return std::nullopt;
-    return added + key.substr(removed.size());
+    return added + renamed_by(patterns, key.substr(removed.size()));
   }
 };
 
@@ -157,10 +159,23 @@ bool is_same_memory(const at::Tensor& a, const at::Tensor& b) {
                           a.strides() == b.strides() && a.scalar_type() == b.scalar_type());
 }
 
+/// Patterns may give several weights of a file one name.
+void check_distinct(const State::Dict& values, const Renaming& renaming) {
+  if (renaming.patterns.empty()) return;
+  std::unordered_map<std::string, std::string> keys;
+  for (const auto& [key, value] : values) {
+    const auto name = renaming(to_text(key));
+    if (!name) continue;
+    if (const auto [at, is_new] = keys.emplace(*name, to_text(key)); !is_new)
+      throw UsageError("two weights of the file become ", *name, ": ", at->second, " and ", to_text(key));
+  }
+}
+
 WeightMatch match(const Targets& targets, const State::Dict& values, const Renaming& renaming) {
   std::unordered_map<std::string, const State*> by_name;
   for (const auto& [key, value] : values)
     if (const auto name = renaming(to_text(key))) by_name[*name] = &value;
+  check_distinct(values, renaming);
   WeightMatch match = {.report = {.removed_prefix = renaming.removed, .added_prefix = renaming.added}};
   std::unordered_set<std::string> used;
   NamedTensors left_out;
@@ -204,8 +219,11 @@ WeightMatch match(const Targets& targets, const State::Dict& values, const Renam
 
 WeightsReport load_matching(torch::nn::Module& module, const State::Dict& values, const WeightsOptions& options) {
   const Targets targets(module);
-  const Renaming renaming = options.prefix.empty() ? find_renaming(targets.tensors, values)
-                                                   : Renaming{options.prefix, "", /*skips_others=*/true};
+  check_renaming(options.renamed);
+  const bool is_given = !options.prefix.empty() || !options.renamed.empty() || !options.added_prefix.empty();
+  const Renaming renaming = is_given ? Renaming{options.prefix, options.added_prefix,
+                                                /*skips_others=*/!options.prefix.empty(), options.renamed}
+                                     : find_renaming(targets.tensors, values);
   const WeightMatch found = match(targets, values, renaming);
   if (renaming.skips_others && std::none_of(values.begin(), values.end(), [&](const State::Item& item) {
         return to_text(item.first).starts_with(options.prefix);

@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 namespace levin {
@@ -30,16 +31,20 @@ void check_module_state_dict(const torch::nn::Module& module, const State& state
 struct WeightsOptions {
   bool strict = true;       ///< all tensors must match; false: load the matching ones, at least one
   std::string prefix = {};  ///< load only the keys with this prefix and strip it; empty: see load_weights
+  /// What names become, then: {{"bert.*", "encoder.*"}}. A `*` stands for any characters, and in the new name for what
+  /// the next `*` of the old one stood for. The pattern with the most other characters counts.
+  std::map<std::string, std::string> renamed = {};
+  std::string added_prefix = {};  ///< what is put before all names, last
 };
 
 /// Loads weights from a file into `module`, in place and without a graph; the module's tensors keep their device and
 /// dtype. The format is detected from the content: a state dict or checkpoint of levin, of PyTorch Lightning or of
 /// Python's `torch.save`, or a safetensors file. Returns a report of loaded and mismatched tensors.
 ///
-/// If `prefix` is empty and no key names a tensor of the module, wrapper prefixes ("module.", "_orig_mod.", "model.",
-/// "net.") are stripped from each key, or the prefix common to all of the module's tensors is added ("net." for weights
-/// of the bare network), if keys then match. The report states which. Throws levin::UsageError that names the file and
-/// lists the mismatches; the module is then unchanged.
+/// If `prefix`, `renamed` and `added_prefix` are empty and no key names a tensor of the module, wrapper prefixes
+/// ("module.", "_orig_mod.", "model.", "net.") are stripped from each key, or the prefix common to all of the module's
+/// tensors is added ("net." for weights of the bare network), if keys then match. The report states which. Throws
+/// levin::UsageError that names the file and lists the mismatches; the module is then unchanged.
 WeightsReport load_weights(torch::nn::Module& module, const std::filesystem::path& path,
                            const WeightsOptions& options = {});
 

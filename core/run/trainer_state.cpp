@@ -14,6 +14,7 @@ State TrainerState::state_dict() const {
       {"batches_seen", batches_seen},
       {"global_step", global_step},
       {"samples_seen", samples_seen},
+      {"tokens_seen", tokens_seen},
       {"skipped_steps", skipped_steps},
       {"accumulate_grad_batches", accumulate_grad_batches},
       {"reference_weight", reference_weight},
@@ -42,6 +43,8 @@ void TrainerState::load_state_dict(const State& state) {
   batches_seen = state.at("batches_seen").to_int();
   global_step = state.at("global_step").to_int();
   samples_seen = state.at("samples_seen").to_int();
+  const State* tokens = state.find("tokens_seen");
+  tokens_seen = tokens != nullptr ? tokens->to_int() : 0;
   const State& skipped = state.at("skipped_steps");
   skipped_steps = skipped.is_none() ? 0 : skipped.to_int();
   accumulate_grad_batches = state.at("accumulate_grad_batches").to_int();

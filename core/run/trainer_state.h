@@ -24,6 +24,7 @@ struct TrainerState {
   int64_t batches_seen = 0;    ///< finished train batches of the run
   int64_t global_step = 0;     ///< windows in which at least one optimizer was asked to step
   int64_t samples_seen = 0;    ///< finished train samples of the run
+  int64_t tokens_seen = 0;     ///< what schedules count by tokens: the weights of the finished steps, on all ranks
   int64_t skipped_steps = 0;   ///< windows among global_step that the scaler skipped because gradients were not finite
   int64_t accumulate_grad_batches = 1;  ///< k of the coming windows
   /// w0 of all windows if there are several ranks: the run's first weight other than 0; 0 until it is known.

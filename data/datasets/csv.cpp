@@ -1,4 +1,5 @@
 #include <levin/data/datasets/csv.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -6,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/length_groups.h>
 
 #include <numeric>
 #include <utility>
@@ -52,6 +54,21 @@ std::vector<int64_t> sizes_of(const CsvEncoding& encoding, bool has_unknown_code
   return sizes;
 }
 
+std::vector<VaryingField> lists_of(const CsvTable& table, const std::vector<int64_t>& rows) {
+  std::vector<VaryingField> lists;
+  for (const CsvField& field : table.fields)
+    if (field.is_list) lists.push_back(varying_field(field, rows));
+  return lists;
+}
+
+/// Rows to predict need no target.
+template <class Table>
+Table without_target(const Table& table) {
+  auto values = table.values();
+  values.erase("target");
+  return Table(std::move(values));
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -64,7 +81,8 @@ CsvDataset::CsvDataset(const CsvTable& table, const std::vector<int64_t>& rows, 
                        CsvEncoding encoding)
     : encoding_(std::make_shared<const CsvEncoding>(std::move(encoding))),
       has_unknown_code_(options.unknown == CsvUnknown::Code),
-      rows_(encode_csv(table, rows, *encoding_, options), encoding_->class_names),
+      rows_(encode_csv(table, rows, *encoding_, options), lists_of(table, rows), options.field_options,
+            encoding_->class_names),
       left_out_(table.left_out) {
   for (const int64_t row : rows) row_numbers_.push_back(table.numbers_of_rows[static_cast<size_t>(row)]);
 }
@@ -102,6 +120,7 @@ std::pair<CsvDataset, CsvDataset> CsvDataset::split(const std::filesystem::path&
 std::vector<int64_t> CsvDataset::category_sizes() const { return sizes_of(*encoding_, has_unknown_code_); }
 
 Csv::Csv(Options options) : DatasetModule("Csv", loader_options(options)), options_(std::move(options)) {
+  if (!options_.group_by_length.empty()) check_length_groups("data.group_by_length", options_.shuffle);
   if (!options_.val_file.empty() && options_.val_fraction > 0) {
     throw UsageError("data.val_fraction: validation rows are given by data.val_file already; set one of the two");
   }
@@ -147,8 +166,9 @@ void Csv::load_learned_state(const State& state) {
 }
 
 std::optional<RawInput> Csv::raw_input() {
-  const CsvEncoding& learned = encoding();
   const CsvDatasetOptions& columns = options_.columns;
+  if (!columns.fields.empty() || !columns.lists.empty()) return {};
+  const CsvEncoding& learned = encoding();
   RawInput raw;
   // Made here: what is made while a tracer records becomes a step of the graph.
   const at::Tensor mean = at::tensor(learned.mean, at::kDouble), stddev = at::tensor(learned.stddev, at::kDouble);
@@ -177,10 +197,25 @@ std::optional<RawInput> Csv::raw_input() {
   return raw;
 }
 
+Loaders Csv::train_dataloader() {
+  const DatasetPtr& samples = dataset(Split::Train);
+  if (options_.group_by_length.empty() || !samples) return DatasetModule::train_dataloader();
+  DataLoaderOptions loader = loader_options(options_);
+  loader.batch_size = *batch_size();
+  return length_grouped_loader(samples, std::move(loader),
+                               train_->lengths(options_.group_by_length, "data.group_by_length"));
+}
+
 DatasetPtr Csv::open(const std::string& file, Split split) {
   if (file.empty()) return nullptr;
   CsvDatasetOptions columns = options_.columns;
-  if (split == Split::Predict) columns.target.clear();
+  if (split == Split::Predict) {
+    columns.target.clear();
+    columns.fields = without_target(columns.fields);
+    columns.lists = without_target(columns.lists);
+    columns.field_options.dtypes = without_target(columns.field_options.dtypes);
+    columns.field_options.pad = without_target(columns.field_options.pad);
+  }
   return std::make_shared<const CsvDataset>(file, std::move(columns), encoding());
 }
 

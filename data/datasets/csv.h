@@ -3,6 +3,7 @@
 #include <levin/data/dataset_module.h>
 #include <levin/data/datasets/readers/csv_encoding.h>
 #include <levin/data/datasets/readers/csv_table.h>
+#include <levin/data/datasets/readers/field_dataset.h>
 #include <levin/data/loader_options.h>
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace levin::data {
 /// The rows of a CSV file, read into memory at once.
 ///
 /// Batches hold `input` float32 [samples, features], `category` int64 [samples, categories], and `target` [samples],
-/// int64 (classes) or float32 (numbers); a name without a column is absent.
+/// int64 (classes) or float32 (numbers); a name without a column is absent. The options `fields` and `lists` add fields
+/// of other names, float32 unless `dtypes` says otherwise.
 class CsvDataset final : public Dataset {
  public:
   using Options = CsvDatasetOptions;
@@ -48,7 +50,12 @@ class CsvDataset final : public Dataset {
   const std::vector<int64_t>& row_numbers() const { return row_numbers_; }
   /// Returns the numbers of the rows that were left out since they lack a value.
   const std::vector<int64_t>& left_out() const { return left_out_; }
-  /// Returns all rows.
+  /// Returns the length of each sample's list in a field of the option `lists`. Throws levin::UsageError, which names
+  /// `option`, for another field.
+  std::vector<int64_t> lengths(const std::string& field, const std::string& option) const {
+    return rows_.lengths(field, option);
+  }
+  /// Returns all rows, but for those of lists.
   const Batch& tensors() const { return rows_.tensors(); }
 
  private:
@@ -56,7 +63,7 @@ class CsvDataset final : public Dataset {
 
   std::shared_ptr<const CsvEncoding> encoding_;
   bool has_unknown_code_;
-  TensorDataset rows_;
+  FieldDataset rows_;
   std::vector<int64_t> row_numbers_ = {}, left_out_ = {};
 };
 
@@ -69,6 +76,9 @@ struct CsvOptions {
   double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training rows that is drawn for validation",
                                      {.min = 0, .exclusive_max = 1});
   int64_t split_seed = LEVIN_OPTION(split_seed, 0, "Seed of the rows that val_fraction draws");
+  std::string group_by_length =
+      LEVIN_OPTION(group_by_length, "",
+                   "Field of lists: training batches are of samples whose lists have similar lengths; needs shuffle");
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
@@ -86,6 +96,7 @@ class Csv : public DatasetModule {
   /// Returns the number of codes of each category column; reads the training rows as `encoding` does.
   std::vector<int64_t> category_sizes();
 
+  Loaders train_dataloader() override;
   State learned_state() override;
   void load_learned_state(const State& state) override;
   std::optional<RawInput> raw_input() override;

@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/image_preprocessor.h>
 #include <levin/data/datasets/readers/square_images.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/files/image_file.h>
@@ -67,11 +68,24 @@ void leave_out_unreadable(ImageFiles& files) {
   files.items = std::move(readable);
 }
 
+/// Gives the options the values that a pretrained model's folder has for them.
+ImageFolderOptions with_preprocessor(ImageFolderOptions options) {
+  if (options.preprocessor.empty()) return options;
+  const ImagePreprocessor read = read_image_preprocessor(options.preprocessor, "data.preprocessor");
+  options.image_size = read.shape.side;
+  options.resize = read.shape.resize;
+  options.resize_size = read.shape.resized;
+  options.interpolation = read.shape.interpolation;
+  options.mean.values = read.mean;
+  options.std.values = read.stddev;
+  return options;
+}
+
 }  // namespace
 
 ImageFolder::ImageFolder(Options options)
     : DatasetModule("ImageFolder", loader_options(options)),
-      options_(std::move(options)),
+      options_(with_preprocessor(std::move(options))),
       transform_(make_transforms(options_.transforms, "data.transforms")),
       batch_transform_(make_transforms(options_.batch_transforms, "data.batch_transforms")) {
   schema_of<Options>().check(&options_, "data");
@@ -99,11 +113,13 @@ void ImageFolder::load_learned_state(const State& state) {
 
 std::optional<RawInput> ImageFolder::raw_input() {
   RawInput raw = learned({}).raw_input(3, options_.image_size, options_.image_size);
-  raw.prepare = [normalize = std::move(raw.prepare), resize = ImageResize(options_.resize), side = options_.image_size,
-                 shorter =
-                     options_.resize_size == 0 ? options_.image_size : options_.resize_size](const Batch& images) {
+  const SquareShape shape = {.resize = options_.resize,
+                             .side = options_.image_size,
+                             .resized = options_.resize_size == 0 ? options_.image_size : options_.resize_size,
+                             .interpolation = options_.interpolation};
+  raw.prepare = [normalize = std::move(raw.prepare), shape](const Batch& images) {
     Batch squares = images;
-    squares.set("input", square_images(images.input(), resize, side, shorter));
+    squares.set("input", square_images(images.input(), shape));
     return normalize(squares);
   };
   return raw;
@@ -137,6 +153,7 @@ DatasetPtr ImageFolder::images(Files files, bool training) const {
   ImageFolderDatasetOptions options{.image_size = options_.image_size,
                                     .resize = options_.resize,
                                     .resize_size = options_.resize_size,
+                                    .interpolation = options_.interpolation,
                                     .scaled_decode = options_.scaled_decode,
                                     .on_error = options_.on_error,
                                     .mean = options_.mean,

@@ -32,9 +32,15 @@ struct ImageFolderOptions {
   int64_t image_size = LEVIN_OPTION(image_size, 224, "Side of the square images", {.min = 1});
   Choice<ImageResize> resize =
       LEVIN_OPTION(resize, ImageResize::CenterCrop,
-                   "Resize the shorter side and take the middle, or both sides to exactly image_size");
-  int64_t resize_size =
-      LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
+                   "Resize the shorter side and take the middle, both sides to exactly image_size, or both to "
+                   "resize_size and take the middle");
+  int64_t resize_size = LEVIN_OPTION(resize_size, 0, "Side before the middle is taken; 0: image_size", {.min = 0});
+  Choice<Interpolation> interpolation = LEVIN_OPTION(interpolation, Interpolation::Bilinear,
+                                                     "How pixels between pixels are found, where images are resized");
+  std::string preprocessor =
+      LEVIN_OPTION(preprocessor, "",
+                   "Folder of a pretrained model, of transformers or timm, whose files say image_size, resize, "
+                   "resize_size, interpolation, mean and std; empty: the options say it");
   Choice<TrainResize> train_resize =
       LEVIN_OPTION(train_resize, TrainResize::Same, "Training images: resized as the others, or by `transforms` alone");
   std::vector<ClassChoice<TransformKind>> transforms =
@@ -68,8 +74,9 @@ struct ImageFolderOptions {
 /// indices into the training classes, sorted by name. Test batches come from root/test, if it exists. Predict batches
 /// are the images of `predict_root`, of root/predict, of root/test, or of a root without subfolders; images without
 /// labels have the target -1; with on_error "skip" those that cannot be read are left out before, each with a warning.
-/// If root does not exist, it is looked for in the cache folder. Throws levin::UsageError
-/// that names the folder or the file.
+/// If root does not exist, it is looked for in the cache folder. With `preprocessor` the images are those that
+/// AutoImageProcessor of transformers, or timm's transform for evaluation, makes (see ImagePreprocessor); six options
+/// then do not count. Throws levin::UsageError that names the folder or the file.
 class ImageFolder : public DatasetModule {
  public:
   using Options = ImageFolderOptions;

@@ -1,6 +1,8 @@
 #include <levin/data/datasets/tar.h>
 #include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
+#include <levin/data/datasets/readers/convert_field.h>
+#include <levin/data/datasets/readers/pad_rows.h>
 #include <levin/data/datasets/readers/tar_shards.h>
 
 #include <cstring>
@@ -13,6 +15,7 @@ using Values = TarDecoder::Values;
 
 /// From this many bytes on, a read() costs less than the page faults of a mapped file.
 constexpr size_t kLeastRead = 1 << 14;
+constexpr const char* kTarMaskName = "attention_mask";
 
 std::string names_of(const Values& values) {
   std::string names;
@@ -24,7 +27,14 @@ std::string place(const TarSample& sample) {
   return *sample.shard + ": byte " + std::to_string(sample.members.front().offset) + ": sample " + sample.key;
 }
 
-void check_alike(const TarSample& first, const Values& expected, const TarSample& sample, const Values& values) {
+/// Returns whether only the length differs, of a field that is filled up.
+bool is_padded(const FieldOptions& options, const std::string& name, const at::Tensor& a, const at::Tensor& b) {
+  return options.pad.values().contains(name) && a.scalar_type() == b.scalar_type() && a.dim() > 0 && b.dim() > 0 &&
+         a.sizes().slice(1) == b.sizes().slice(1);
+}
+
+void check_alike(const TarSample& first, const Values& expected, const TarSample& sample, const Values& values,
+                 const FieldOptions& options) {
   bool same_names = values.size() == expected.size();
   for (size_t i = 0; same_names && i < values.size(); ++i) same_names = values[i].first == expected[i].first;
   if (!same_names) {
@@ -34,9 +44,10 @@ void check_alike(const TarSample& first, const Values& expected, const TarSample
   for (size_t i = 0; i < values.size(); ++i) {
     const at::Tensor &a = values[i].second, &b = expected[i].second;
     if (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type()) continue;
+    if (is_padded(options, values[i].first, a, b)) continue;
     throw UsageError(place(sample), ": '", values[i].first, "' is ", a.scalar_type(), " ", a.sizes(),
                      ", but in sample ", first.key, " of the same batch ", b.scalar_type(), " ", b.sizes(),
-                     "; set transforms that give all one size");
+                     "; set transforms that give all one size, or fill up rows by data.pad");
   }
 }
 
@@ -64,7 +75,10 @@ std::vector<int64_t> with_samples(int64_t samples, at::IntArrayRef sizes) {
 }  // namespace
 
 TarDataset::TarDataset(const std::vector<std::string>& shards, Options options, const std::string& option)
-    : options_(std::move(options)), decoder_(options_.members) {
+    : options_(std::move(options)), decoder_(options_.members), types_(field_types_of(options_.field_options)) {
+  const std::string& masked = options_.field_options.attention_mask;
+  if (!masked.empty() && !options_.field_options.pad.values().contains(masked))
+    throw UsageError("data.attention_mask: '", masked, "' is no field that data.pad fills up");
   auto names = std::make_shared<std::vector<std::shared_ptr<const std::string>>>();
   for (std::string& file : find_shards(shards, option)) {
     names->push_back(std::make_shared<const std::string>(std::move(file)));
@@ -100,18 +114,52 @@ void TarDataset::make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, 
   std::vector<Values> values(samples.size());
   for (size_t i = 0; i < values.size(); ++i) values[i] = values_of(samples[i].as<TarSample>(), rngs[i]);
   const TarSample& first = samples.front().as<TarSample>();
-  for (size_t i = 1; i < values.size(); ++i) check_alike(first, values.front(), samples[i].as<TarSample>(), values[i]);
-  std::vector<Batch::Item> items;
-  for (const auto& [name, tensor] : values.front()) {
-    items.emplace_back(name, out.take_buffer(name, with_samples(count, tensor.sizes()), tensor.scalar_type()));
-  }
+  std::vector<const MappedFile*> files;
   for (size_t i = 0; i < values.size(); ++i) {
-    const MappedFile& file = *samples[i].as<TarSample>().file;
-    for (size_t item = 0; item < items.size(); ++item) {
-      copy_sample(file, values[i][item].second, items[item].second.tensor, i);
-    }
+    const TarSample& sample = samples[i].as<TarSample>();
+    check_alike(first, values.front(), sample, values[i], options_.field_options);
+    files.push_back(sample.file.get());
   }
+  std::vector<Batch::Item> items;
+  const std::string& masked = options_.field_options.attention_mask;
+  std::vector<int64_t> lengths;
+  for (size_t item = 0; item < values.front().size(); ++item) {
+    const std::string& name = values.front()[item].first;
+    items.emplace_back(name, batch_of(values, item, files, out));
+    for (size_t i = 0; name == masked && i < values.size(); ++i) lengths.push_back(values[i][item].second.size(0));
+  }
+  if (!lengths.empty()) items.emplace_back(kTarMaskName, mask_of_lengths(lengths, kTarMaskName, out));
   out = Batch(std::move(items));
+  convert(out);
+}
+
+at::Tensor TarDataset::batch_of(const std::vector<Values>& values, size_t item,
+                                const std::vector<const MappedFile*>& files, Batch& out) const {
+  const auto& [name, first] = values.front()[item];
+  const auto fill = options_.field_options.pad.values().find(name);
+  if (fill != options_.field_options.pad.values().end()) {
+    std::vector<at::Tensor> rows;
+    for (const Values& sample : values) rows.push_back(sample[item].second);
+    return pad_rows(rows, name, fill->second, out);
+  }
+  at::Tensor buffer =
+      out.take_buffer(name, with_samples(static_cast<int64_t>(values.size()), first.sizes()), first.scalar_type());
+  for (size_t i = 0; i < values.size(); ++i) copy_sample(*files[i], values[i][item].second, buffer, i);
+  return buffer;
+}
+
+/// Gives fields their types. Samples to predict may lack a target.
+void TarDataset::convert(Batch& batch) const {
+  const auto check = [&](const std::string& name, const char* option) {
+    if (batch.contains(name)) return true;
+    if (name == "target") return false;
+    std::string names;
+    for (const std::string& known : batch.names()) names += (names.empty() ? "" : ", ") + known;
+    throw UsageError("data.", option, ": the samples have no field '", name, "'; they have ", names);
+  };
+  for (const auto& [name, value] : options_.field_options.pad.values()) check(name, "pad");
+  for (const auto& [name, type] : types_)
+    if (check(name, "dtypes")) batch.set(name, convert_field(batch[name], type, name));
 }
 
 Tar::Tar(Options options)
@@ -121,9 +169,10 @@ Tar::Tar(Options options)
   schema_of<Options>().check(&options_, "data");
 }
 
-Tar::DatasetPointer Tar::make(const std::vector<std::string>& shards, const char* option,
-                              const TransformPtr& transform) const {
+Tar::DatasetPointer Tar::make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform,
+                              bool needs_target) const {
   TarDatasetOptions samples = options_.samples;
+  samples.members.needs_target = needs_target;
   if (transform) samples.transform = transform;
   return std::make_shared<const TarDataset>(shards, std::move(samples), option);
 }
@@ -134,10 +183,10 @@ void Tar::setup(Stage stage) {
   if (needs_val && !val_ && !options_.val_shards.empty()) {
     val_ = make(options_.val_shards, "data.val_shards", val_transform_);
   }
-  const bool needs_test = stage == Stage::Test || stage == Stage::Predict;
-  if (needs_test && !test_ && !options_.test_shards.empty()) {
-    test_ = make(options_.test_shards, "data.test_shards", val_transform_);
-  }
+  if (options_.test_shards.empty()) return;
+  if (stage == Stage::Test && !test_) test_ = make(options_.test_shards, "data.test_shards", val_transform_);
+  if (stage == Stage::Predict && !predict_)
+    predict_ = make(options_.test_shards, "data.test_shards", val_transform_, /*needs_target=*/false);
 }
 
 Loaders Tar::train_dataloader() {
@@ -154,6 +203,6 @@ Loaders Tar::evaluation_loader(const DatasetPointer& dataset) const {
 
 Loaders Tar::val_dataloader() { return evaluation_loader(val_); }
 Loaders Tar::test_dataloader() { return evaluation_loader(test_); }
-Loaders Tar::predict_dataloader() { return evaluation_loader(test_); }
+Loaders Tar::predict_dataloader() { return evaluation_loader(predict_); }
 
 }  // namespace levin::data

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/data_module.h>
+#include <levin/data/datasets/readers/field_options.h>
 #include <levin/data/datasets/readers/tar_decoder.h>
 #include <levin/data/datasets/readers/tar_stream.h>
 #include <levin/data/iterable_dataset.h>
@@ -7,6 +8,7 @@
 #include <levin/data/transforms/registry.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,8 @@ namespace levin::data {
 struct TarDatasetOptions {
   /// How the members of a sample are decoded; these options appear beside the others, without a prefix.
   TarDecoderOptions members = {};
+  /// What becomes of the fields in batches, in the same way.
+  FieldOptions field_options = {};
   int64_t shuffle_buffer =
       LEVIN_OPTION(shuffle_buffer, 0,
                    "With shuffle, draw from a buffer of n samples; 0: draw only the order of the files", {.min = 0});
@@ -46,10 +50,14 @@ class TarDataset final : public IterableDataset {
 
  private:
   TarDecoder::Values values_of(const TarSample& sample, Rng& rng) const;
+  at::Tensor batch_of(const std::vector<TarDecoder::Values>& values, size_t item,
+                      const std::vector<const MappedFile*>& files, Batch& out) const;
+  void convert(Batch& batch) const;
 
   TarStream::Shards shards_;
   Options options_;
   TarDecoder decoder_;
+  std::map<std::string, at::ScalarType> types_;
 };
 
 struct TarOptions {
@@ -84,12 +92,13 @@ class Tar : public DataModule {
 
  private:
   using DatasetPointer = std::shared_ptr<const TarDataset>;
-  DatasetPointer make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform) const;
+  DatasetPointer make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform,
+                      bool needs_target = true) const;
   Loaders evaluation_loader(const DatasetPointer& dataset) const;
 
   Options options_;
   TransformPtr transform_, val_transform_;
-  DatasetPointer train_ = {}, val_ = {}, test_ = {};
+  DatasetPointer train_ = {}, val_ = {}, test_ = {}, predict_ = {};
 };
 
 }  // namespace levin::data

@@ -2,6 +2,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/length_groups.h>
 #include <levin/data/datasets/readers/tar_shards.h>
 #include <levin/data/ignored_target.h>
 
@@ -185,7 +186,7 @@ TextJsonl::TextJsonl(Options options)
   if (!options_.group_by_length) return;
   if (options_.samples.pack != Packing::None)
     throw UsageError("data.group_by_length: with data.pack all rows have one length; set one of the two");
-  if (!options_.shuffle) throw UsageError("data.group_by_length: needs data.shuffle, whose order it groups");
+  check_length_groups("data.group_by_length", options_.shuffle);
   options_.samples.preload = true;
 }
 
@@ -233,10 +234,7 @@ Loaders TextJsonl::train_dataloader() {
   if (!options_.group_by_length || !samples) return DatasetModule::train_dataloader();
   DataLoaderOptions loader = loader_options(options_);
   loader.batch_size = *batch_size();
-  loader.shuffle = false;
-  loader.sampler = std::make_shared<LengthGroupedSampler>(dynamic_cast<const TextJsonlDataset&>(*samples).lengths(),
-                                                          loader.batch_size);
-  return DataLoader(samples, std::move(loader));
+  return length_grouped_loader(samples, std::move(loader), dynamic_cast<const TextJsonlDataset&>(*samples).lengths());
 }
 
 }  // namespace levin::data

@@ -12,6 +12,8 @@ struct Truncation {
   enum class Strategy : uint8_t { LongestFirst, OnlyFirst, OnlySecond };
 
   explicit Truncation(const JsonFields& fields);
+  /// Cuts the end of the longer text.
+  explicit Truncation(int64_t most_tokens) : most(most_tokens) {}
 
   int64_t most = 0;  ///< tokens of an encoding, with those that are added
   int64_t stride = 0;

@@ -8,6 +8,7 @@
 #include <ATen/ops/t.h>
 #include <ATen/ops/transpose.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <levin/modules/adapters/held_product.h>
 #include <torch/library.h>
 
 #include <optional>
@@ -50,34 +51,51 @@ at::Tensor transposed(at::Tensor view, const Adapted* of) {
   return view;
 }
 
-/// Returns `output`, of an operation that multiplied `input` by `weight`, or by the transpose of a weight, with the
-/// adapter's part.
-at::Tensor with_adapter(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
-                        bool is_transposed) {
+/// Returns what an operation computes that multiplies `input` by `weight`, as a weight [in, out] (`by_stored`) or by
+/// the transpose of one [out, in]. `plain` is the operation itself.
+at::Tensor compute(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                   bool by_stored, LowRankAdapter::Layer plain) {
   const Adapted* const one = adapted(weight);
-  return one != nullptr && one->is_transposed == is_transposed ? one->adapter->add_to(output, input) : output;
+  if (one == nullptr) return plain(input, bias);
+  LowRankAdapter& adapter = *one->adapter;
+  const bool is_stored = one->is_transposed == adapter.shape.is_transposed;  // and no view that is its transpose
+  const at::Tensor stored = is_stored ? weight : weight.t();
+  const auto layer = [&](const at::Tensor& x, const std::optional<at::Tensor>& added) {
+    if (!adapter.held) return plain(x, added);
+    const at::Tensor product = held_product(x, stored, *adapter.held, /*by_transpose=*/is_stored != by_stored);
+    return added ? product + added->to(product.scalar_type()) : product;
+  };
+  if (one->is_transposed != by_stored) return layer(input, bias);
+  return adapter.compute(input, bias, stored, layer);
 }
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  return with_adapter(at::linear(input, weight, bias), input, weight, /*is_transposed=*/false);
+  const bool has_bias = bias && bias->defined();  // a module without one may give an undefined tensor
+  return compute(input, weight, has_bias ? bias : std::nullopt, /*by_stored=*/false,
+                 [&](const at::Tensor& x, const std::optional<at::Tensor>& b) { return at::linear(x, weight, b); });
 }
 
 at::Tensor matmul(const at::Tensor& input, const at::Tensor& weight) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  return with_adapter(at::matmul(input, weight), input, weight, /*is_transposed=*/true);
+  return compute(input, weight, std::nullopt, /*by_stored=*/true,
+                 [&](const at::Tensor& x, const std::optional<at::Tensor>& /*bias*/) { return at::matmul(x, weight); });
 }
 
 at::Tensor mm(const at::Tensor& input, const at::Tensor& weight) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  return with_adapter(at::mm(input, weight), input, weight, /*is_transposed=*/true);
+  return compute(input, weight, std::nullopt, /*by_stored=*/true,
+                 [&](const at::Tensor& x, const std::optional<at::Tensor>& /*bias*/) { return at::mm(x, weight); });
 }
 
 at::Tensor addmm(const at::Tensor& bias, const at::Tensor& input, const at::Tensor& weight, const at::Scalar& beta,
                  const at::Scalar& alpha) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  const at::Tensor output = at::addmm(bias, input, weight, beta, alpha);
-  return with_adapter(output, alpha.equal(1) ? input : input * alpha, weight, /*is_transposed=*/true);
+  if (adapted(weight) == nullptr) return at::addmm(bias, input, weight, beta, alpha);
+  return compute(alpha.equal(1) ? input : input * alpha, weight, beta.equal(1) ? bias : bias * beta, /*by_stored=*/true,
+                 [&](const at::Tensor& x, const std::optional<at::Tensor>& b) {
+                   return b ? at::addmm(*b, x, weight) : at::mm(x, weight);
+                 });
 }
 
 at::Tensor t(const at::Tensor& weight) {
@@ -102,9 +120,10 @@ at::Tensor to_copy(const at::Tensor& weight, std::optional<at::ScalarType> dtype
                    std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
                    std::optional<at::MemoryFormat> format) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
+  const Adapted* const one = adapted(weight);
+  if (one != nullptr && one->adapter->held) dtype = std::nullopt;  // codes stay codes
   at::Tensor copy = at::_to_copy(weight, dtype, layout, device, pin_memory, non_blocking, format);
-  if (const Adapted* const one = adapted(weight); one != nullptr && copy.has_storage())
-    mark(copy, c10::make_intrusive<Adapted>(one->adapter, one->is_transposed));
+  if (one != nullptr && copy.has_storage()) mark(copy, c10::make_intrusive<Adapted>(one->adapter, one->is_transposed));
   return copy;
 }
 

@@ -26,9 +26,13 @@ std::vector<std::string> names_of(const std::vector<AdaptedLayer>& layers) {
 
 std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
   schema_of<LoRAOptions>().check(&options, "LoRA");
+  if (options.double_quant && options.base != BaseFormat::NF4)
+    throw UsageError("LoRA.double_quant: the scales of nf4 alone are quantised again; set base to nf4");
   if (!options.folder.empty()) {
     load_adapter(module, options.folder);
-    return names_of(adapted_layers(module));
+    const std::vector<AdaptedLayer> loaded = adapted_layers(module);
+    for (const AdaptedLayer& one : loaded) adapters::hold(one, options.base, options.double_quant);
+    return names_of(loaded);
   }
   const std::vector<AdaptedLayer> targets = adapters::target_layers(module, options.targets);
   if (options.fan_in_fan_out)
@@ -36,12 +40,17 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
       if (adapters::is_linear(*one.layer))
         throw UsageError("LoRA.fan_in_fan_out: the weight of ", one.name,
                          " is stored as [out, in], as those of all linear layers of C++ are; leave the option out");
+  for (const AdaptedLayer& one : targets) adapters::check_can_be_held(one.weight, options.base, one.name);
   adapters::freeze(module, options.train);
   const adapters::LowRankShape shape = {.rank = options.rank,
                                         .scale = adapters::scale_of(options.alpha, options.rank, options.rslora),
                                         .dropout = options.dropout,
-                                        .is_transposed = options.fan_in_fan_out};
-  for (const AdaptedLayer& one : targets) adapters::add_adapter(one, shape);
+                                        .is_transposed = options.fan_in_fan_out,
+                                        .dora = options.dora};
+  for (AdaptedLayer one : targets) {
+    one.adapter = adapters::add_adapter(one, shape);
+    adapters::hold(one, options.base, options.double_quant);
+  }
   return names_of(targets);
 }
 
@@ -67,10 +76,13 @@ void attach_adapters(const Module& module) {
 void merge_adapters(Module& module) {
   const at::NoGradGuard no_grad;
   for (const AdaptedLayer& one : adapted_layers(module)) {
+    const at::Tensor merged = one.adapter->merged(one.weight);
     adapters::detach(one.weight);
-    at::Tensor(one.weight).copy_(adapters::merged_weight(one.weight, *one.adapter));
-    one.layer->unregister_module("lora_A");
-    one.layer->unregister_module("lora_B");
+    if (one.adapter->held)
+      at::Tensor(one.weight).set_data(merged);
+    else
+      at::Tensor(one.weight).copy_(merged);
+    adapters::remove_adapter(one);
   }
 }
 
@@ -86,10 +98,9 @@ State merged_state_dict(const Module& module) {
     const auto factor = [&](const char* end) {
       return part.ends_with(end) && layers.contains(part.substr(0, part.size() - std::string(end).size()));
     };
-    if (factor(".lora_A") || factor(".lora_B")) continue;
+    if (factor(".lora_A") || factor(".lora_B") || factor(".lora_magnitude_vector")) continue;
     const auto layer = name == part + ".weight" ? layers.find(part) : layers.end();
-    merged[key] =
-        layer == layers.end() ? value : State(adapters::merged_weight(value.to_tensor(), *layer->second.adapter));
+    merged[key] = layer == layers.end() ? value : State(layer->second.adapter->merged(value.to_tensor()));
   }
   return merged;
 }

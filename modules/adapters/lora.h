@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/core/options/option.h>
 #include <levin/core/state/state.h>
+#include <levin/modules/adapters/base_format.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -29,6 +30,14 @@ struct LoRAOptions {
       "(*.layers.[0-3].*.q_proj); all-linear: all but the last one, of a network in C++");
   std::vector<std::string> train = LEVIN_OPTION(
       train, {}, "Parts that are trained whole, by the end of their names or a pattern: a new head, embeddings, norms");
+  bool dora = LEVIN_OPTION(
+      dora, false, "Train the norms of the weights' rows apart from their directions, which the factors change: DoRA");
+  Choice<BaseFormat> base = LEVIN_OPTION(
+      base, BaseFormat::AsGiven,
+      "How the adapted layers' frozen weights are held: nf4, 4 bits and a scale for 64 of them (QLoRA); int8, with a "
+      "scale for each row; bfloat16; as_given, as the module has them");
+  bool double_quant =
+      LEVIN_OPTION(double_quant, false, "With nf4: hold the scales in 8 bits, with a scale for 256 of them");
   bool fan_in_fan_out = LEVIN_OPTION(
       fan_in_fan_out, false, "The layers' weights are stored as [in, out], as GPT-2's are in a script or a program");
 };
@@ -43,19 +52,28 @@ struct LoRAOptions {
 /// before the optimizer is made, and `attach_adapters` after something has replaced the memory of weights, as
 /// strategies do; moves by `to` need nothing.
 ///
-/// With `folder` it does what load_adapter does, and other options do not count.
+/// With `dora`, `<layer>.lora_magnitude_vector.weight` [out] are the norms of the rows of the layer's weight with the
+/// adapter in it, at first those of the weight (PEFT's files name it without `.weight`).
+///
+/// With a `base` other than as_given the layers' frozen weights are held in this form and read some rows at a time: the
+/// gradients are those of a network whose weights are the values that the codes stand for. A layer's parameter `weight`
+/// is then a tensor of bytes (bfloat16: of bfloat16), which checkpoints hold as it is; its rows and columns are not its
+/// sizes any more. Other operations than linear ones cannot use such a weight. merge_adapters makes floats of it.
+///
+/// With `folder` it does what load_adapter does, and other options than `base` and `double_quant` do not count.
 ///
 /// Throws levin::UsageError for a target that names nothing or something that is no linear layer, for layers that are
 /// divided among tensor-parallel ranks, and for a layer that has an adapter.
 /// Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models"; rslora: Kalajdzievski 2023, "A Rank
-/// Stabilization Scaling Factor for Fine-Tuning with LoRA".
+/// Stabilization Scaling Factor for Fine-Tuning with LoRA"; dora: Liu et al. 2024; base: Dettmers et al. 2023, "QLoRA:
+/// Efficient Finetuning of Quantized LLMs".
 std::vector<std::string> add_lora(torch::nn::Module& module, const LoRAOptions& options = {});
 
 /// An adapted layer of a module.
 struct AdaptedLayer {
   std::string name = {};  ///< of the layer in the module
   std::shared_ptr<torch::nn::Module> layer = {};
-  at::Tensor weight = {};  ///< the layer's frozen weight
+  at::Tensor weight = {};  ///< the layer's frozen weight, in the form in which it is held
   std::shared_ptr<adapters::LowRankAdapter> adapter = {};
 };
 

@@ -28,6 +28,7 @@ const std::set<std::string, std::less<>>& harmless_fields() {
                                                             "lora_dropout",
                                                             "fan_in_fan_out",
                                                             "use_rslora",
+                                                            "use_dora",
                                                             "modules_to_save",
                                                             "init_lora_weights",
                                                             "rank_pattern",
@@ -108,7 +109,8 @@ PeftConfig read_peft_config(const std::filesystem::path& file) {
           .alpha_of = alpha_pattern(json, name),
           .dropout = number(json, "lora_dropout", 0, name),
           .rslora = flag(json, "use_rslora", name),
-          .fan_in_fan_out = flag(json, "fan_in_fan_out", name)};
+          .fan_in_fan_out = flag(json, "fan_in_fan_out", name),
+          .dora = flag(json, "use_dora", name)};
 }
 
 double scale_of(const PeftConfig& config, const std::string& layer, int64_t rank) {
@@ -118,7 +120,7 @@ double scale_of(const PeftConfig& config, const std::string& layer, int64_t rank
   return scale_of(alpha, rank, config.rslora);
 }
 
-nlohmann::ordered_json peft_config_json(double alpha, int64_t rank) {
+nlohmann::ordered_json peft_config_json(double alpha, int64_t rank, bool dora) {
   return {{"peft_type", "LORA"},
           {"base_model_name_or_path", nullptr},
           {"task_type", nullptr},
@@ -129,7 +131,7 @@ nlohmann::ordered_json peft_config_json(double alpha, int64_t rank) {
           {"bias", "none"},
           {"fan_in_fan_out", false},
           {"use_rslora", false},
-          {"use_dora", false},
+          {"use_dora", dora},
           {"init_lora_weights", true},
           {"target_modules", PeftJson::array()},
           {"modules_to_save", nullptr},

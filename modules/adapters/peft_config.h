@@ -14,6 +14,7 @@ struct PeftConfig {
   double dropout = 0;
   bool rslora = false;
   bool fan_in_fan_out = false;
+  bool dora = false;
 };
 
 /// Reads an adapter_config.json. Throws levin::UsageError that names the file and the field: for a file that is missing
@@ -24,6 +25,6 @@ PeftConfig read_peft_config(const std::filesystem::path& file);
 double scale_of(const PeftConfig& config, const std::string& layer, int64_t rank);
 
 /// Returns the fields that PEFT writes for a LoRA adapter of this alpha and rank, for use and not for training.
-nlohmann::ordered_json peft_config_json(double alpha, int64_t rank);
+nlohmann::ordered_json peft_config_json(double alpha, int64_t rank, bool dora);
 
 }  // namespace levin::adapters

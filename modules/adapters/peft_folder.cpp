@@ -106,7 +106,7 @@ void add_others(const Module& module, nlohmann::ordered_json& config, State& wei
         "give it to a part");
   for (const auto& item : module.named_modules("", /*include_self=*/false)) {
     const Module& part = *item.value();
-    if (dynamic_cast<const adapters::LowRankAdapter*>(&part) || dynamic_cast<const adapters::LowRankOutput*>(&part))
+    if (dynamic_cast<const adapters::LowRankAdapter*>(&part) || dynamic_cast<const adapters::AdapterPart*>(&part))
       continue;
     const auto own = part.named_parameters(/*recurse=*/false);
     if (std::ranges::none_of(own.values(), trains)) continue;
@@ -132,8 +132,8 @@ void save_adapter(const Module& given, const std::filesystem::path& folder, cons
   const Module& module = network_in(given);
   const std::vector<AdaptedLayer> layers = adapted_layers(module);
   if (layers.empty()) throw UsageError("save_adapter: the module has no adapter; add_lora gives it some");
-  nlohmann::ordered_json config =
-      adapters::peft_config_json(alpha_of(layers.front()), layers.front().adapter->shape.rank);
+  nlohmann::ordered_json config = adapters::peft_config_json(
+      alpha_of(layers.front()), layers.front().adapter->shape.rank, layers.front().adapter->shape.dora);
   if (!options.base_model.empty()) config["base_model_name_or_path"] = options.base_model;
   if (!options.task.empty()) config["task_type"] = options.task;
   State weights = State::dict();
@@ -141,6 +141,8 @@ void save_adapter(const Module& given, const std::filesystem::path& folder, cons
     const std::string name = std::string(kPeftPrefix) + layer.name;
     weights[name + std::string(adapters::kFactorA)] = layer.adapter->weight.detach();
     weights[name + std::string(adapters::kFactorB)] = layer.adapter->output->weight.detach();
+    if (const auto& magnitude = layer.adapter->magnitude)
+      weights[name + std::string(adapters::kMagnitude)] = magnitude->weight.detach();
   }
   describe_layers(layers, module, config);
   add_others(module, config, weights);
@@ -153,6 +155,7 @@ void load_adapter(Module& module, const std::filesystem::path& folder) {
   const std::string file = (folder / kPeftWeightsFile).string();
   const adapters::PeftConfig config = adapters::read_peft_config(folder / kPeftConfigFile);
   const PeftWeights weights = adapters::read_peft_weights(folder / kPeftWeightsFile);
+  adapters::check_magnitudes(weights, config.dora, file);
   const auto layers = layers_of(weights, module, file);
   const auto others = others_of(weights, module, file);
   std::vector<bool> transposed;
@@ -172,9 +175,11 @@ void load_adapter(Module& module, const std::filesystem::path& folder) {
     const auto adapter = adapters::add_adapter(layer, {.rank = rank,
                                                        .scale = adapters::scale_of(config, layer.name, rank),
                                                        .dropout = config.dropout,
-                                                       .is_transposed = transposed[i]});
+                                                       .is_transposed = transposed[i],
+                                                       .dora = config.dora});
     adapter->weight.copy_(factors.a);
     adapter->output->weight.copy_(factors.b);
+    if (config.dora) adapter->magnitude->weight.copy_(factors.magnitude);
   }
 }
 

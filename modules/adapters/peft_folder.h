@@ -25,7 +25,7 @@ void save_adapter(const torch::nn::Module& module, const std::filesystem::path& 
 ///
 /// Throws levin::UsageError that names the file for one that is missing or damaged, for a kind of adapter other than
 /// LoRA, for layers that `module` lacks, sizes that do not fit, and settings that change what is computed and are not
-/// known (use_dora, lora_bias, ...).
+/// known (lora_bias, ...).
 void load_adapter(torch::nn::Module& module, const std::filesystem::path& folder);
 
 }  // namespace levin

@@ -15,6 +15,8 @@ PeftWeights read_peft_weights(const std::filesystem::path& file) {
       weights.factors[name.substr(0, name.size() - kFactorA.size())].a = value.to_tensor();
     else if (name.ends_with(kFactorB))
       weights.factors[name.substr(0, name.size() - kFactorB.size())].b = value.to_tensor();
+    else if (name.ends_with(kMagnitude))
+      weights.factors[name.substr(0, name.size() - kMagnitude.size())].magnitude = value.to_tensor();
     else if (name.find(".lora_") != std::string::npos)
       throw UsageError(file.string(), ": ", name, " belongs to a kind of adapter that is not supported");
     else
@@ -25,8 +27,18 @@ PeftWeights read_peft_weights(const std::filesystem::path& file) {
     const bool fits = factors.a.defined() && factors.b.defined() && factors.a.dim() == 2 && factors.b.dim() == 2 &&
                       factors.a.size(0) == factors.b.size(1) && factors.a.size(0) > 0;
     if (!fits) throw UsageError(file.string(), ": ", layer, " has no pair of factors [rank, in] and [out, rank]");
+    if (factors.magnitude.defined() && factors.magnitude.sizes() != at::IntArrayRef{factors.b.size(0)})
+      throw UsageError(file.string(), ": ", layer, " has magnitudes of ", factors.magnitude.sizes(), " for ",
+                       factors.b.size(0), " outputs");
   }
   return weights;
+}
+
+void check_magnitudes(const PeftWeights& weights, bool dora, const std::string& file) {
+  for (const auto& [layer, factors] : weights.factors)
+    if (factors.magnitude.defined() != dora)
+      throw UsageError(file, ": ", layer, dora ? " has no lora_magnitude_vector" : " has a lora_magnitude_vector",
+                       ", and use_dora is ", dora ? "true" : "false", " in ", kPeftConfigFile);
 }
 
 bool is_transposed(at::IntArrayRef sizes, const Factors& factors, bool transposes_square, const std::string& what) {

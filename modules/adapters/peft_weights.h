@@ -15,10 +15,11 @@ constexpr const char* kPeftWeightsFile = "adapter_model.safetensors";
 /// Before each name in a file of PEFT's: the wrapper's, and the one of the network in it.
 constexpr std::string_view kPeftPrefix = "base_model.model.";
 constexpr std::string_view kFactorA = ".lora_A.weight", kFactorB = ".lora_B.weight";
+constexpr std::string_view kMagnitude = ".lora_magnitude_vector";
 
-/// The two factors of an adapter in a file.
+/// The two factors of an adapter in a file, and DoRA's magnitudes.
 struct Factors {
-  at::Tensor a = {}, b = {};
+  at::Tensor a = {}, b = {}, magnitude = {};
 };
 
 /// What a file of weights holds, by the names of the network.
@@ -30,6 +31,9 @@ struct PeftWeights {
 /// Reads an adapter_model.safetensors of LoRA. Throws levin::UsageError that names the file for one that is missing,
 /// damaged, or without adapters, and for a kind of adapter that is not supported.
 PeftWeights read_peft_weights(const std::filesystem::path& file);
+
+/// Throws levin::UsageError unless all adapters have magnitudes, or none, as adapter_config.json says.
+void check_magnitudes(const PeftWeights& weights, bool dora, const std::string& file);
 
 /// Returns whether a weight of `sizes` is stored as [in, out]; a square one is if `transposes_square`. Throws
 /// levin::UsageError that begins with `what` if the factors are for a weight of other sizes.

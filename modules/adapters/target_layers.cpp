@@ -1,4 +1,5 @@
 #include <levin/modules/adapters/target_layers.h>
+#include <ATen/core/grad_mode.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/adapters/adapted_weight.h>
 #include <levin/modules/name_pattern.h>
@@ -9,7 +10,10 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 
 namespace levin::adapters {
 namespace {
@@ -23,10 +27,16 @@ bool is_embedding(const Module& module) {
          dynamic_cast<const parallel::VocabularyEmbeddingImpl*>(&module) != nullptr;
 }
 
-/// Returns whether a layer's name is one that networks give to what turns features into classes or tokens.
+/// Returns whether a layer's name, or that of a part that it is in, is one that networks give to what turns features
+/// into classes or tokens.
 bool is_head(const std::string& name) {
-  const std::string last = name.substr(name.rfind('.') + 1);
-  return last == "head" || last == "lm_head" || last == "classifier" || last == "score";
+  constexpr std::array<std::string_view, 5> kHeads = {"head", "lm_head", "classifier", "pre_classifier", "score"};
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    if (std::ranges::find(kHeads, std::string_view(name).substr(begin, end - begin)) != kHeads.end()) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 /// Returns whether a layer has a weight like that of a linear one.
@@ -120,10 +130,38 @@ std::shared_ptr<LowRankAdapter> add_adapter(const AdaptedLayer& target, LowRankS
   shape.out = target.weight.size(shape.is_transposed ? 1 : 0);
   auto adapter = std::make_shared<LowRankAdapter>(shape, target.weight.device());
   adapter->train(target.layer->is_training());
-  target.layer->register_module("lora_A", adapter);
-  target.layer->register_module("lora_B", adapter->output);
+  if (adapter->magnitude) {
+    const at::NoGradGuard no_grad;
+    adapter->magnitude->weight.copy_(adapter->row_norms(target.weight));  // B is zero
+  }
+  register_adapter({.layer = target.layer, .adapter = adapter});
   attach(target.weight, adapter);
   return adapter;
+}
+
+void register_adapter(const AdaptedLayer& layer) {
+  layer.layer->register_module("lora_A", layer.adapter);
+  layer.layer->register_module("lora_B", layer.adapter->output);
+  if (layer.adapter->magnitude) layer.layer->register_module("lora_magnitude_vector", layer.adapter->magnitude);
+}
+
+void remove_adapter(const AdaptedLayer& layer) {
+  for (const char* part : {"lora_A", "lora_B", "lora_magnitude_vector"})
+    if (layer.layer->named_children().contains(part)) layer.layer->unregister_module(part);
+}
+
+void hold(const AdaptedLayer& layer, BaseFormat base, bool double_quant) {
+  if (base == BaseFormat::AsGiven) return;
+  const HeldForm form = {.format = base,
+                         .double_quant = double_quant,
+                         .rows = layer.weight.size(0),
+                         .cols = layer.weight.size(1),
+                         .dtype = layer.weight.scalar_type()};
+  const at::Tensor held = held_values(layer.weight, form, layer.name);
+  adapters::detach(layer.weight);
+  at::Tensor(layer.weight).set_data(held);
+  layer.adapter->held = form;
+  attach(layer.weight, layer.adapter);
 }
 
 }  // namespace levin::adapters

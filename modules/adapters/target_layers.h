@@ -21,7 +21,15 @@ std::vector<AdaptedLayer> target_layers(const torch::nn::Module& module, const s
 /// levin::UsageError for a name of no part.
 void freeze(torch::nn::Module& module, const std::vector<std::string>& train);
 
-/// Gives a layer an adapter, and returns it. `in` and `out` of the shape follow from the layer's weight.
+/// Gives a layer an adapter, and returns it. `in` and `out` of the shape follow from the layer's weight, as do the
+/// magnitudes with `dora`.
 std::shared_ptr<LowRankAdapter> add_adapter(const AdaptedLayer& target, LowRankShape shape);
+
+/// Registers the modules of a layer's adapter in the layer, and takes them away.
+void register_adapter(const AdaptedLayer& layer);
+void remove_adapter(const AdaptedLayer& layer);
+
+/// Replaces the frozen weight of an adapted layer by the form of `base`. The tensor stays the same object.
+void hold(const AdaptedLayer& layer, BaseFormat base, bool double_quant);
 
 }  // namespace levin::adapters

@@ -10,6 +10,8 @@ class BoundLambdaLR : public LRScheduler {
     start();
   }
 
+  bool can_advance() const override { return true; }
+
  private:
   std::vector<double> next_lr(const std::vector<double>& /*current*/) override {
     std::vector<double> rates = base_lrs_;

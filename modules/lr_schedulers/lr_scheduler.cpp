@@ -43,6 +43,16 @@ void LRScheduler::step() {
 
 void LRScheduler::step(double /*metric*/) { step(); }
 
+void LRScheduler::advance_to(int64_t last_epoch) {
+  if (!can_advance())
+    throw UsageError(
+        "lr_scheduler.interval: this scheduler cannot count tokens, since its rate follows from the one before; "
+        "WarmupCosine and LambdaLR can");
+  ++step_count_;
+  last_epoch_ = last_epoch;
+  set_lr(next_lr(last_lr()));
+}
+
 void LRScheduler::start() {
   last_epoch_ = -1;
   initial_step();

@@ -20,8 +20,9 @@ namespace levin {
 
 /// When a scheduler steps; in JSON these keys are on the same level as the scheduler's own.
 struct LRSchedulerConfig {
-  Choice<Interval> interval =
-      LEVIN_OPTION(interval, Interval::Epoch, "Step the scheduler by epoch or by optimizer step");
+  Choice<Interval> interval = LEVIN_OPTION(interval, Interval::Epoch,
+                                           "Step the scheduler by epoch, by optimizer step, or by token "
+                                           "(what the module weighs a step by)");
   int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every n intervals", {.min = 1});
   std::string monitor = LEVIN_OPTION(monitor, "val_loss", "Metric for schedulers that follow one");
   bool strict = LEVIN_OPTION(strict, true, "A monitor that was not logged is an error; false: warn and do not step");
@@ -59,7 +60,12 @@ class LRScheduler {
   /// Returns true for schedulers whose step needs a metric (ReduceLROnPlateau).
   virtual bool needs_metric() const { return false; }
 
-  /// Returns the number of calls of step(), 0 after construction; the name is Python's.
+  /// Returns whether the rates follow from the number of steps alone, so that `advance_to` can skip some.
+  virtual bool can_advance() const { return false; }
+  /// Sets the rates of step number `last_epoch`. Throws levin::UsageError unless `can_advance`.
+  void advance_to(int64_t last_epoch);
+
+  /// Returns the number of calls of step(), 0 after construction; the name is Python's. By tokens: their number.
   int64_t last_epoch() const { return last_epoch_; }
   /// Returns the rate of each group, as last set.
   std::vector<double> last_lr() const;

@@ -28,6 +28,7 @@ class BoundWarmupCosine : public LRScheduler {
     start();
   }
 
+  bool can_advance() const override { return true; }
   void load_state_dict(const State& state) override {
     const int64_t planned = total_steps_;
     LRScheduler::load_state_dict(state);

@@ -8,9 +8,9 @@ namespace levin {
 /// Arguments of WarmupCosine.
 struct WarmupCosineOptions {
   std::optional<int64_t> warmup_steps =
-      LEVIN_OPTION(warmup_steps, {}, "Steps in which the rate rises; required", {.min = 0});
-  AutoInt total_steps = LEVIN_OPTION(total_steps, "auto",
-                                     "Steps until the lowest rate; auto: the optimizer steps of the run", {.min = 1});
+      LEVIN_OPTION(warmup_steps, {}, "Steps, or tokens, in which the rate rises; required", {.min = 0});
+  AutoInt total_steps = LEVIN_OPTION(
+      total_steps, "auto", "Steps, or tokens, until the lowest rate; auto: the optimizer steps of the run", {.min = 1});
   double warmup_start_factor =
       LEVIN_OPTION(warmup_start_factor, 0.01, "Factor of the rate at first", {.min = 0, .max = 1});
   double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");

@@ -4,7 +4,11 @@
 #include <levin/modules/name_pattern.h>
 #include <levin/modules/optim/engine/group_options.h>
 #include <levin/modules/optim/optimizer.h>
+#include <levin/modules/optim/optimizers/muon.h>
+#include <levin/modules/parallel/tensor/vocabulary_embedding.h>
+#include <torch/nn/modules/embedding.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
@@ -60,11 +64,64 @@ void change(torch::optim::OptimizerOptions& options, Json values, const std::str
   known->check(path);
 }
 
+bool is_embedding(const torch::nn::Module& layer) {
+  return dynamic_cast<const torch::nn::EmbeddingImpl*>(&layer) != nullptr ||
+         dynamic_cast<const torch::nn::EmbeddingBagImpl*>(&layer) != nullptr ||
+         dynamic_cast<const parallel::VocabularyEmbeddingImpl*>(&layer) != nullptr;
+}
+
+/// Returns whether a layer has a name that networks give to what turns features into classes or tokens.
+bool is_last_layer(const std::string& name) {
+  static const std::unordered_set<std::string> kNames = {"head", "lm_head", "classifier", "score", "fc", "embed_out"};
+  return kNames.contains(name.substr(name.rfind('.') + 1));
+}
+
+/// Returns the parameters of embeddings and of layers that make the output.
+std::vector<at::Tensor> outer_parameters(const torch::nn::Module& module) {
+  std::vector<at::Tensor> outer;
+  for (const auto& item : module.named_modules("", /*include_self=*/false)) {
+    if (!is_embedding(*item.value()) && !is_last_layer(item.key())) continue;
+    const std::vector<at::Tensor> own = item.value()->parameters(/*recurse=*/false);
+    outer.insert(outer.end(), own.begin(), own.end());
+  }
+  return outer;
+}
+
 void add_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group) {
   if (auto* const own = dynamic_cast<optim::Optimizer*>(&optimizer))
     own->add_param_group(group);
   else
     optimizer.add_param_group(group);
+}
+
+/// Adds the groups of a row, whose options are the defaults changed by `values`.
+void add_row(torch::optim::Optimizer& optimizer, const std::vector<at::Tensor>& members, const Json& values,
+             const std::string& path) {
+  auto options = optimizer.defaults().clone();
+  change(*options, values, path);
+  add_group(optimizer, {members, std::move(options)});
+}
+
+/// Does the same for Muon: a row's parameters belong to its two rules, unless the row names one ("class").
+void add_row_of_muon(optim::Muon& muon, const std::vector<at::Tensor>& members, Json values, const std::string& path,
+                     const std::vector<at::Tensor>& outer) {
+  const Json named = values.value("class", Json());
+  values.erase("class");
+  if (!named.is_null() && named != "Muon" && named != "AdamW")
+    throw UsageError(path, ".class: expected Muon or AdamW, got ", named.dump());
+  std::vector<at::Tensor> hidden, others;
+  for (const at::Tensor& one : members) {
+    const bool is_outer = std::ranges::any_of(outer, [&](const at::Tensor& known) { return known.is_same(one); });
+    const bool is_hidden = named.is_null() ? one.dim() == 2 && !is_outer : named == "Muon";
+    if (is_hidden && one.dim() != 2)
+      throw UsageError(path, ".class: Muon steps matrices, and the row names a parameter of shape ", one.sizes());
+    (is_hidden ? hidden : others).push_back(one);
+  }
+  if (!hidden.empty()) add_row(muon, hidden, values, path);
+  if (others.empty()) return;
+  auto options = static_cast<const optim::AnyGroupOptions&>(muon.defaults()).others();
+  change(*options, values, path);
+  muon.add_param_group({others, std::move(options)});
 }
 
 }  // namespace
@@ -95,13 +152,17 @@ std::unique_ptr<torch::optim::Optimizer> make_grouped_optimizer(const ClassChoic
                        " names no parameter that is trained and that no row before it names");
   const bool has_others = !others.empty() || rows.empty();
   auto optimizer = optim::make_optimizer(part, path + ".optimizer", has_others ? others : members.front());
+  auto* const muon = dynamic_cast<optim::Muon*>(optimizer.get());
+  const std::vector<at::Tensor> outer = muon != nullptr ? outer_parameters(module) : std::vector<at::Tensor>();
+  if (muon != nullptr) muon->step_by_others(outer);
+  if (!has_others) optimizer->param_groups().clear();
   for (size_t row = 0; row < rows.size(); ++row) {
-    auto options = optimizer->defaults().clone();
-    change(*options, Json::parse(rows[row].second), path + ".parameter_groups[" + rows[row].first + "]");
-    if (!has_others && row == 0)
-      optimizer->param_groups().front().set_options(std::move(options));
+    const Json values = Json::parse(rows[row].second);
+    const std::string of_row = path + ".parameter_groups[" + rows[row].first + "]";
+    if (muon != nullptr)
+      add_row_of_muon(*muon, members[row], values, of_row, outer);
     else
-      add_group(*optimizer, {members[row], std::move(options)});
+      add_row(*optimizer, members[row], values, of_row);
   }
   return optimizer;
 }

@@ -21,12 +21,14 @@ LEVIN_DECLARE_OPTION_TYPE(GroupTable);
 /// The option of a module by which its optimizer treats some parameters otherwise. As a member without LEVIN_OPTION it
 /// is flattened into the module's own options: `model.parameter_groups`.
 struct ParameterGroups {
-  GroupTable parameter_groups = LEVIN_OPTION(parameter_groups, {},
-                                             "Other options of the optimizer for some parameters, by the end of their "
-                                             "names, that of a part of the module, or a "
-                                             "pattern: {\"bias\": {\"weight_decay\": 0}, \"*norm*\": "
-                                             "{\"weight_decay\": 0}, \"head\": {\"lr_factor\": 10}}; the "
-                                             "first that fits counts, lr_factor multiplies lr");
+  GroupTable parameter_groups =
+      LEVIN_OPTION(parameter_groups, {},
+                   "Other options of the optimizer for some parameters, by the end of their "
+                   "names, that of a part of the module, or a "
+                   "pattern: {\"bias\": {\"weight_decay\": 0}, \"*norm*\": "
+                   "{\"weight_decay\": 0}, \"head\": {\"lr_factor\": 10}}; the "
+                   "first that fits counts, lr_factor multiplies lr; with Muon, class names the rule, "
+                   "Muon or AdamW");
 };
 
 /// Makes the optimizer that `part` selects for the parameters of `module` that are trained: one group for those that no

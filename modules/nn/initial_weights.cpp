@@ -12,8 +12,11 @@ namespace {
 
 void load_file(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
   if (!std::filesystem::exists(options.weights)) throw UsageError(path, ".weights: no file ", options.weights);
-  const WeightsReport report =
-      load_weights(module, options.weights, {.strict = options.weights_strict, .prefix = options.weights_prefix});
+  const WeightsReport report = load_weights(module, options.weights,
+                                            {.strict = options.weights_strict,
+                                             .prefix = options.weights_prefix,
+                                             .renamed = options.weights_rename.values(),
+                                             .added_prefix = options.weights_add_prefix});
   if (report.is_complete()) return;
   console::warn(options.weights + ": " + std::to_string(report.loaded.size()) +
                 " weights are loaded, these do not fit:" + report.text());

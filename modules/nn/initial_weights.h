@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/option.h>
+#include <levin/core/options/text_table.h>
 #include <levin/modules/adapters/registry.h>
 #include <torch/nn/module.h>
 
@@ -18,6 +19,12 @@ struct InitialWeights {
   std::string weights_prefix =
       LEVIN_OPTION(weights_prefix, "",
                    "Take only the weights whose names begin so (\"model.\", say), and leave that out of the names");
+  std::string weights_add_prefix =
+      LEVIN_OPTION(weights_add_prefix, "", "Put this before the names of the file's weights (\"encoder.\", say)");
+  TextTable weights_rename = LEVIN_OPTION(
+      weights_rename, {},
+      "New names of the file's weights, by patterns, before weights_add_prefix: {\"bert.*\": \"encoder.*\"}; * is any "
+      "text, and the longest pattern counts");
   std::vector<std::string> frozen = LEVIN_OPTION(
       frozen, {},
       "Parameters that stay as they are, by the end of their names, that of a part of the module, or a pattern");

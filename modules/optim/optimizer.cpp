@@ -24,11 +24,17 @@ std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name,
   detail::check_parameters(name.c_str(), groups);
   const torch::optim::OptimizerOptions& expected = *defaults;
   static_cast<const AnyGroupOptions&>(expected).check(name);
+  const std::unique_ptr<AnyGroupOptions> others = static_cast<const AnyGroupOptions&>(expected).others();
+  const auto fits = [&](const torch::optim::OptimizerOptions& given) {
+    if (typeid(given) == typeid(expected)) return true;
+    const torch::optim::OptimizerOptions* const other = others.get();
+    return other != nullptr && typeid(given) == typeid(*other);
+  };
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!groups[i].has_options()) continue;
     const std::string path = detail::group_path(name.c_str(), i);
     const torch::optim::OptimizerOptions& given = groups[i].options();
-    if (typeid(given) != typeid(expected))
+    if (!fits(given))
       throw UsageError(path, ": the options are not ", name, "Options; give levin::optim::param_group(parameters, ",
                        name, "Options{...})");
     options_of_group(groups[i]).check(path);
@@ -242,7 +248,9 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
 
 void Optimizer::update_sparse(const torch::optim::OptimizerOptions& /*options*/, Member& member) {
   --member.state->step;
-  throw UsageError(name_, " does not take sparse gradients; use SGD or Adagrad, or make the embedding dense");
+  throw UsageError(name_,
+                   " does not take sparse gradients; use SGD or Adagrad, SparseAdam for embeddings alone, or make the "
+                   "embedding dense");
 }
 
 State Optimizer::group_state(size_t group) const {

@@ -10,11 +10,14 @@
 #include <levin/modules/optim/optimizers/lars.h>
 #include <levin/modules/optim/optimizers/lbfgs.h>
 #include <levin/modules/optim/optimizers/lion.h>
+#include <levin/modules/optim/optimizers/muon.h>
 #include <levin/modules/optim/optimizers/nadam.h>
 #include <levin/modules/optim/optimizers/radam.h>
 #include <levin/modules/optim/optimizers/rmsprop.h>
 #include <levin/modules/optim/optimizers/rprop.h>
+#include <levin/modules/optim/optimizers/schedule_free_adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
+#include <levin/modules/optim/optimizers/sparse_adam.h>
 
 namespace levin::optim {
 namespace {
@@ -33,6 +36,10 @@ void register_builtins(Registry<OptimizerKind::Entry>& registry) {
   add_optimizer<Rprop>(registry, "Rprop", "Resilient backpropagation, for whole batches");
   add_optimizer<ASGD>(registry, "ASGD", "Averaged stochastic gradient descent");
   add_optimizer<Lion>(registry, "Lion", "The sign of an average of gradients");
+  add_optimizer<Muon>(registry, "Muon",
+                      "Orthogonalized momentum for the matrices of hidden layers, AdamW for the rest");
+  add_optimizer<ScheduleFreeAdamW>(registry, "ScheduleFreeAdamW", "AdamW whose averages of weights replace a schedule");
+  add_optimizer<SparseAdam>(registry, "SparseAdam", "Adam for sparse gradients, in C++ modules");
   add_optimizer<LAMB>(registry, "LAMB", "Adam with a rate for each tensor, for large batches");
   add_optimizer<LARS>(registry, "LARS", "SGD with a rate for each tensor, for large batches");
   add_optimizer<Adafactor>(registry, "Adafactor", "Adam in little memory");

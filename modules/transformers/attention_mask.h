@@ -8,8 +8,10 @@ namespace levin::nn {
 
 /// Which tokens a token attends to.
 struct AttentionMask {
-  at::Tensor allowed = {};  ///< bool [batch or 1, 1, queries, keys]; undefined: all, or `is_causal`
-  bool is_causal = false;   ///< all before it and itself
+  /// [batch or 1, 1 or heads, 1 or queries, keys]: a bool, or a number that is added to the products of queries and
+  /// keys; undefined: all are allowed, or those of `is_causal`.
+  at::Tensor allowed = {};
+  bool is_causal = false;  ///< all before it and itself
 };
 
 /// What masks are made from.

@@ -2,6 +2,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
@@ -9,16 +10,14 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
-#include <levin/modules/adapters/lora.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/metric_of_loader.h>
-#include <levin/modules/parallel/tensor/joined_state.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
 #include <levin/modules/training_modes.h>
 #include <levin/modules/transformers/config_fields.h>
 #include <levin/modules/transformers/load_pretrained.h>
-#include <levin/modules/transformers/save_pretrained.h>
-#include <levin/modules/weights.h>
+#include <levin/modules/transformers/load_tensors.h>
+#include <levin/modules/transformers/save_module.h>
 
 #include <algorithm>
 #include <map>
@@ -27,6 +26,9 @@
 namespace levin::nn {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kMask = "attention_mask";
+constexpr const char* kLengths = "lengths";
 
 /// The cross entropy of the targets that count. Their number is on the device, so that nothing waits for it.
 at::Tensor mean_of_counted(const at::Tensor& sum, const at::Tensor& target) {
@@ -40,11 +42,31 @@ at::Tensor counted_cross_entropy(const at::Tensor& logits, const at::Tensor& tar
                          target);
 }
 
-DecoderInputs inputs_of_batch(const Batch& batch) {
-  DecoderInputs inputs;
-  if (batch.contains("attention_mask")) inputs.attention_mask = batch["attention_mask"];
-  if (batch.contains("position_ids")) inputs.position_ids = batch["position_ids"];
-  return inputs;
+/// Returns whether `mask` [..., time] says that all padding comes behind the tokens.
+bool is_padded_at_end(const at::Tensor& mask) {
+  if (!mask.is_cpu() || mask.dim() < 2) return false;
+  const int64_t time = mask.size(-1);
+  return time < 2 || mask.narrow(-1, 1, time - 1).le(mask.narrow(-1, 0, time - 1)).all().item<bool>();
+}
+
+/// Returns the batch with `lengths` [...] in place of an `attention_mask` that is needed no further.
+Batch without_end_mask(const Batch& batch) {
+  if (batch.is_own() || !batch.contains(kMask) || batch.is_list(kMask) || !is_padded_at_end(batch[kMask])) return batch;
+  Batch kept;
+  for (const std::string& name : batch.names()) {
+    if (batch.is_list(name)) return batch;
+    if (name != kMask) kept.set(name, batch[name]);
+  }
+  kept.set(kLengths, batch[kMask].sum(-1));
+  return kept;
+}
+
+/// Returns the place of the last token of each row that is no padding, [batch]; undefined if all rows are full.
+at::Tensor last_places(const Batch& batch) {
+  if (batch.contains(kLengths)) return (batch[kLengths] - 1).clamp_min(0);
+  if (!batch.contains(kMask)) return {};
+  const at::Tensor mask = batch[kMask].ne(0);
+  return at::arange(mask.size(1), mask.options().dtype(at::kLong)).mul(mask).amax(1);
 }
 
 void check_same_shape(const at::Tensor& tokens, const at::Tensor& target) {
@@ -99,7 +121,17 @@ CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
   load_pretrained(*this, tensors, config, folder);
   read_generation_config(folder);
   load_initial_weights(*this, options.initial);
+  if (options.objective) objective_ = options.objective.make("model.objective");
 }
+
+DecoderInputs CausalLM::inputs_of(const Batch& batch) {
+  DecoderInputs inputs;
+  if (batch.contains(kMask)) inputs.attention_mask = batch[kMask];
+  if (batch.contains("position_ids")) inputs.position_ids = batch["position_ids"];
+  return inputs;
+}
+
+Batch CausalLM::on_before_batch_transfer(Batch batch, int64_t /*dataloader_idx*/) { return without_end_mask(batch); }
 
 void CausalLM::read_generation_config(const fs::path& folder) {
   const bool is_own = fs::exists(folder / "generation_config.json");
@@ -166,27 +198,27 @@ at::Tensor CausalLM::generate(const at::Tensor& prompt, int64_t tokens, const Ge
 }
 
 void CausalLM::save_pretrained(const fs::path& folder, uint64_t most_bytes) {
-  const at::NoGradGuard no_grad;
-  const parallel::TensorGroup group = parallel::tensor_group_of(*this);
-  const bool writes = (!in_run() || is_global_zero()) && (!group || group->rank() == 0);
-  State state = State::dict();
-  // Ranks that do not write take part: a weight that ranks have divided is whole for them all while they use it.
-  for (const auto& [name, value] : merged_state_dict(*this).to_dict()) {
-    const at::Tensor& own = value.to_tensor();
-    const at::Tensor copied = in_run() ? own.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true) : own;
-    if (writes || group) state.to_dict().emplace_back(name, State(copied));
-  }
-  if (group) state = parallel::join_tensors(*this, state);
-  if (!writes) return;
-  NamedWeights weights;
-  for (const auto& [key, value] : state.to_dict())
-    weights.emplace_back(to_text(key), as_in_files(value.to_tensor(), to_text(key), config()));
-  write_pretrained_folder({.config = config_text_, .source = options.folder}, weights, folder, most_bytes);
+  const FileForm form = [this](const std::string& name, const at::Tensor& tensor) {
+    return std::pair(name, as_in_files(tensor, name, config()));
+  };
+  save_module(*this, {.config = config_text_, .source = options.folder}, form, {}, folder, most_bytes);
+}
+
+Objective::Result CausalLM::objective_of(const Batch& batch, const std::string& stage) {
+  Objective::Result result = objective_->compute(*this, batch);
+  const int64_t logged = result.weight.is_cpu() ? result.weight.item<int64_t>() : batch.target().numel();
+  log(stage + "_loss", result.loss, {.prog_bar = true, .batch_size = logged});
+  for (const auto& [name, value] : result.values) log(stage + "_" + name, value, {.batch_size = logged});
+  return result;
 }
 
 StepOutput CausalLM::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  if (objective_) {
+    const Objective::Result result = objective_of(batch, "train");
+    return {result.loss, result.weight};
+  }
   const at::Tensor& target = batch.target();
-  const at::Tensor value = loss(batch.input(), target, inputs_of_batch(batch));
+  const at::Tensor value = loss(batch.input(), target, inputs_of(batch));
   const at::Tensor counted = target.ne(kIgnoredTarget).sum();
   // On a GPU the exact number would wait for the device; it is the weight of the step, which stays there.
   const int64_t logged = counted.is_cpu() ? counted.item<int64_t>() : target.numel();
@@ -194,34 +226,41 @@ StepOutput CausalLM::training_step(const Batch& batch, int64_t /*batch_idx*/) {
   return {value, counted};
 }
 
-void CausalLM::validation_step(const Batch& batch, int64_t /*batch_idx*/) {
-  evaluate(
-      batch, "val",
-      metric_of_loader(val_perplexity_, dataloader_idx(), metrics::PerplexityOptions{.ignore_index = kIgnoredTarget}));
-}
+void CausalLM::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val", val_); }
 
-void CausalLM::test_step(const Batch& batch, int64_t /*batch_idx*/) {
-  evaluate(
-      batch, "test",
-      metric_of_loader(test_perplexity_, dataloader_idx(), metrics::PerplexityOptions{.ignore_index = kIgnoredTarget}));
-}
+void CausalLM::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test", test_); }
 
-void CausalLM::evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity) {
+void CausalLM::evaluate(const Batch& batch, const std::string& stage, Measures& measures) {
+  if (objective_) {
+    objective_of(batch, stage);
+    return;
+  }
   const at::Tensor& target = batch.target();
   check_same_shape(batch.input(), target);
-  const at::Tensor logits = forward(batch.input(), inputs_of_batch(batch));
+  const at::Tensor logits = forward(batch.input(), inputs_of(batch));
   const int64_t counted = target.ne(kIgnoredTarget).sum().item<int64_t>();
   log(stage + "_loss", counted_cross_entropy(logits, target), {.prog_bar = true, .batch_size = counted});
+  metrics::Perplexity& perplexity = metric_of_loader(measures.perplexity, dataloader_idx(),
+                                                     metrics::PerplexityOptions{.ignore_index = kIgnoredTarget});
   perplexity.update(logits, target);
   log(stage + "_perplexity", perplexity);
+  metrics::ExactMatch& exact_match = metric_of_loader(measures.exact_match, dataloader_idx(),
+                                                      metrics::ExactMatchOptions{.ignore_index = kIgnoredTarget});
+  exact_match.update(logits.argmax(2), target);
+  log(stage + "_exact_match", exact_match);
 }
 
 Batch CausalLM::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
-  return Batch(forward(batch.input(), inputs_of_batch(batch)).select(1, -1).to(at::kFloat).softmax(1));
+  const at::Tensor logits = forward(batch.input(), inputs_of(batch));
+  const at::Tensor places = last_places(batch);
+  const at::Tensor last = places.defined()
+                              ? logits.gather(1, places.view({-1, 1, 1}).expand({-1, 1, logits.size(2)})).select(1, 0)
+                              : logits.select(1, -1);
+  return Batch(last.to(at::kFloat).softmax(1));
 }
 
 std::map<std::string, BatchFunction> CausalLM::export_functions() {
-  return {{"forward", [this](const Batch& batch) { return Batch(forward(batch.input(), inputs_of_batch(batch))); }}};
+  return {{"forward", [this](const Batch& batch) { return Batch(forward(batch.input(), inputs_of(batch))); }}};
 }
 
 OptimizerConfig CausalLM::configure_optimizers() {

@@ -2,6 +2,7 @@
 #include <levin/core/options/choice.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/exact_match.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
@@ -9,6 +10,9 @@
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/parallel/tensor/column_linear.h>
 #include <levin/modules/transformers/decoder.h>
+#include <levin/modules/transformers/objectives/objective.h>
+#include <levin/modules/transformers/pretrained_dtype.h>
+#include <levin/modules/transformers/saves_pretrained.h>
 
 #include <cstdint>
 #include <deque>
@@ -20,17 +24,6 @@
 #include <vector>
 
 namespace levin {
-namespace nn {
-
-/// The dtype that weights from files get.
-enum class PretrainedDtype : uint8_t { Float32, File };
-
-}  // namespace nn
-
-template <>
-inline constexpr auto kWords<nn::PretrainedDtype> =
-    words_of<nn::PretrainedDtype>({{"float32", nn::PretrainedDtype::Float32}, {"file", nn::PretrainedDtype::File}});
-
 namespace nn {
 
 struct CausalLMOptions {
@@ -46,6 +39,8 @@ struct CausalLMOptions {
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
   ParameterGroups groups = {};  // its options are flattened into this struct
+  ClassChoice<ObjectiveKind> objective = LEVIN_OPTION(
+      objective, {}, "What is learned in place of the next token: DPO or Distillation; unset: the next token");
 };
 
 struct PromptOptions {
@@ -59,11 +54,13 @@ struct PromptOptions {
 /// to predict the next token on `input` [batch, time] and `target` [batch, time], both int64; targets of -100 do not
 /// count. A batch may also have `attention_mask` and `position_ids` (see DecoderInputs).
 ///
-/// Logs `train_loss`, the mean cross-entropy of a target that counts, in nats; `val_loss` and `val_perplexity`;
-/// `test_loss` and `test_perplexity`. A batch is weighted by its targets that count. Parameters have the names that
+/// Logs `train_loss`, the mean cross-entropy of a target that counts, in nats; `val_loss`, `val_perplexity` and
+/// `val_exact_match`, the share of samples whose targets are all the most likely tokens;
+/// `test_loss` and `test_perplexity`; with an `objective` the losses are its own, and its values stand in place of the
+/// perplexity. A batch is weighted by its targets that count. Parameters have the names that
 /// they have in transformers: `model.layers.0.self_attn.q_proj.weight`. Those of linear layers are [out, in], also of
 /// GPT-2, whose files have them transposed.
-class CausalLM : public LightningModule {
+class CausalLM : public LightningModule, public SavesPretrained {
  public:
   using Options = CausalLMOptions;
 
@@ -85,17 +82,13 @@ class CausalLM : public LightningModule {
   at::Tensor generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how = {},
                       const PromptOptions& of_prompt = {});
 
-  /// Writes a folder that transformers' from_pretrained opens, with the present weights in their dtype, to which the
-  /// adapters are added, the config.json that was read, and the tokenizer's files if the folder had them. More than
-  /// `most_bytes` of weights are divided into several files. In a run whose ranks have parts of the module (fsdp,
-  /// trainer.mesh.tensor) all ranks call it, and the first writes. Throws levin::UsageError if the folder cannot be
-  /// written.
-  void save_pretrained(const std::filesystem::path& folder, uint64_t most_bytes = 5'000'000'000);
+  void save_pretrained(const std::filesystem::path& folder, uint64_t most_bytes = kMostShardBytes) override;
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx) override;
-  /// Returns the probability of each token to follow the sequence, as `input` [batch, vocabulary].
+  /// Returns the probability of each token to follow the sequence, as `input` [batch, vocabulary]: after the last token
+  /// that is no padding.
   Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   /// `forward`: the logits of the token after each one.
   std::map<std::string, BatchFunction> export_functions() override;
@@ -103,6 +96,12 @@ class CausalLM : public LightningModule {
   /// Writes `save_to`.
   void on_fit_end(Run& run) override;
 
+  /// Puts `lengths` [batch] in the place of an `attention_mask` whose padding is at the end alone: no token attends to
+  /// what comes after it, and attention is quicker without a mask.
+  Batch on_before_batch_transfer(Batch batch, int64_t dataloader_idx) override;
+
+  /// Returns what a batch has besides tokens.
+  static DecoderInputs inputs_of(const Batch& batch);
   const DecoderConfig& config() const { return decoder->config; }
   /// Returns the end-of-text tokens of generation_config.json, or else of config.json.
   const std::vector<int64_t>& stop_tokens() const { return stop_tokens_; }
@@ -112,15 +111,23 @@ class CausalLM : public LightningModule {
   parallel::ColumnLinear head{nullptr};  ///< null if tied to the embedding
 
  private:
+  /// One of each per loader.
+  struct Measures {
+    std::deque<metrics::Perplexity> perplexity = {};
+    std::deque<metrics::ExactMatch> exact_match = {};
+  };
+
   at::Tensor own_logits(const at::Tensor& hidden);
-  void evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity);
+  void evaluate(const Batch& batch, const std::string& stage, Measures& measures);
+  Objective::Result objective_of(const Batch& batch, const std::string& stage);
   void read_generation_config(const std::filesystem::path& folder);
   GenerateOptions with_stop_tokens(GenerateOptions how) const;
 
   std::string config_text_ = {};
+  std::unique_ptr<Objective> objective_ = {};
   std::vector<int64_t> stop_tokens_ = {};
   std::optional<int64_t> pad_token_ = {};
-  std::deque<metrics::Perplexity> val_perplexity_ = {}, test_perplexity_ = {};  ///< one per loader
+  Measures val_ = {}, test_ = {};
 };
 
 }  // namespace nn

@@ -1,38 +1,23 @@
 #include <levin/modules/transformers/decoder.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <levin/core/system/error.h>
-#include <levin/modules/recording/is_recording.h>
+#include <levin/modules/transformers/check_tokens.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace levin::nn {
 namespace {
-
-bool is_whole_numbers(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt;
-}
 
 /// Rounds the scale as the weights are rounded, which is how the models were trained.
 double scale_in(double scale, at::ScalarType dtype) {
   if (dtype == at::kBFloat16) return static_cast<double>(static_cast<float>(c10::BFloat16(static_cast<float>(scale))));
   if (dtype == at::kHalf) return static_cast<double>(static_cast<float>(c10::Half(static_cast<float>(scale))));
   return scale;
-}
-
-/// Throws for a value outside [0, limit); on the CPU alone, since elsewhere it would wait for the device.
-void check_range(const at::Tensor& values, int64_t limit, const char* what, const char* of_what) {
-  if (!values.is_cpu() || values.numel() == 0 || recording::is_recording()) return;
-  const auto [lowest, highest] = at::aminmax(values);
-  const int64_t low = lowest.item<int64_t>(), high = highest.item<int64_t>();
-  if (low >= 0 && high < limit) return;
-  throw UsageError("CausalLM: ", what, " ", low < 0 ? low : high, " is not in ", of_what, ", 0 to ", limit - 1);
 }
 
 }  // namespace
@@ -75,12 +60,13 @@ void Decoder::check(const at::Tensor& tokens, const DecoderInputs& inputs) const
                               (positions.size(0) != batch && positions.size(0) != 1)))
     throw UsageError("CausalLM: expected position_ids [", batch, ", ", time, "] of int64, got ", positions.sizes(),
                      " of ", positions.scalar_type());
-  check_range(tokens, config.vocabulary, "token id", "the vocabulary");
+  check_value_range("CausalLM", tokens, config.vocabulary, "token id", "the vocabulary");
   if (!positions_) return;
   if (!positions.defined() && past + time > config.learned_positions)
     throw UsageError("CausalLM: a sequence of ", past + time, " tokens, and the model has ", config.learned_positions,
                      " positions; shorten the sequences");
-  if (positions.defined()) check_range(positions, config.learned_positions, "position", "the table of positions");
+  if (positions.defined())
+    check_value_range("CausalLM", positions, config.learned_positions, "position", "the table of positions");
 }
 
 at::Tensor Decoder::embedded(const at::Tensor& tokens, const at::Tensor& positions) {

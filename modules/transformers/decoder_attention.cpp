@@ -1,15 +1,9 @@
 #include <levin/modules/transformers/decoder_attention.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/dropout.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
-#include <ATen/ops/softmax.h>
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/transformers/attend.h>
 
-#include <limits>
 #include <vector>
 
 namespace levin::nn {
@@ -137,45 +131,13 @@ at::Tensor DecoderAttention::forward(const at::Tensor& x, const DecoderContext& 
     each[1] = all.keys;
     each[2] = all.values;
   }
-  const at::Tensor attended = attend(each, context.masks.at(own_.window.value_or(0)));
+  const at::Tensor attended = attend(each[0], each[1], each[2], context.masks.at(own_.window.value_or(0)),
+                                     {.scale = own_.attention_scale,
+                                      .dropout = is_training() ? dropout_ : 0.0,
+                                      .softcap = softcap_,
+                                      .heads = heads_,
+                                      .group = tensor_group()});
   return output_->forward(attended.transpose(1, 2).flatten(2));
-}
-
-at::Tensor DecoderAttention::attend(const Three& of_heads, const AttentionMask& mask) const {
-  const double rate = is_training() ? dropout_ : 0.0;
-  if (softcap_ || (rate > 0 && is_divided())) return attend_by_hand(of_heads, mask);
-  const auto& [queries, keys, values] = of_heads;
-  const std::optional<at::Tensor> allowed =
-      mask.allowed.defined() ? std::optional<at::Tensor>(mask.allowed) : std::nullopt;
-  return at::scaled_dot_product_attention(queries, keys, values, allowed, rate, mask.is_causal, own_.attention_scale,
-                                          /*enable_gqa=*/heads_ != key_value_heads_);
-}
-
-/// Caps the products, and draws the dropout for all heads, so that each has the numbers that one process draws for it
-/// and the generators of the ranks stay the same.
-at::Tensor DecoderAttention::attend_by_hand(const Three& of_heads, const AttentionMask& mask) const {
-  const auto& [queries, keys, values] = of_heads;
-  const int64_t group = heads_ / key_value_heads_, own = queries.size(1);
-  const auto for_queries = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
-  at::Tensor scores = at::matmul(queries, for_queries(keys).transpose(2, 3)) * own_.attention_scale;
-  if (softcap_) scores = (scores / *softcap_).tanh() * *softcap_;
-  const int64_t time = scores.size(2), all = scores.size(3);
-  const at::TensorOptions options = scores.options();
-  if (mask.allowed.defined() || mask.is_causal) {
-    const at::Tensor allowed =
-        mask.allowed.defined() ? mask.allowed : at::ones({time, all}, options.dtype(at::kBool)).tril(all - time);
-    scores = scores.masked_fill(allowed.logical_not(), -std::numeric_limits<double>::infinity());
-  }
-  const bool is_wide = scores.scalar_type() == at::kDouble;
-  at::Tensor weights = at::softmax(scores, -1, is_wide ? at::kDouble : at::kFloat).to(values.scalar_type());
-  const double rate = is_training() ? dropout_ : 0.0;
-  if (rate > 0 && is_divided()) {
-    const at::Tensor kept = at::empty({queries.size(0), heads_, time, all}, options).bernoulli_(1 - rate);
-    weights = weights * (kept.narrow(1, tensor_group()->rank() * own, own) / (1 - rate));
-  } else if (rate > 0) {
-    weights = at::dropout(weights, rate, /*train=*/true);
-  }
-  return at::matmul(weights, for_queries(values));
 }
 
 }  // namespace levin::nn

@@ -31,8 +31,6 @@ class DecoderAttention : public torch::nn::Module, public parallel::TensorParall
   Three project(const at::Tensor& x);
   Three split_fused(const at::Tensor& fused) const;
   at::Tensor heads_of(const at::Tensor& features) const;
-  at::Tensor attend(const Three& of_heads, const AttentionMask& mask) const;
-  at::Tensor attend_by_hand(const Three& of_heads, const AttentionMask& mask) const;
   int64_t ranks() const;
 
   std::string family_;

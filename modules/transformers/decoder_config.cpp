@@ -1,5 +1,6 @@
 #include <levin/modules/transformers/decoder_config.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/transformers/common_fields.h>
 #include <levin/modules/transformers/families.h>
 
 #include <algorithm>
@@ -10,33 +11,11 @@ namespace {
 
 constexpr double kMostDecoderParameters = 1e13;
 
-/// What no family computes with: names, tokens, defaults of generation, and what versions of transformers have written
-/// down beside.
-constexpr const char* kWithoutEffect =
-    "model_type architectures transformers_version torch_dtype dtype use_cache _name_or_path name_or_path auto_map "
-    "initializer_range id2label label2id num_labels problem_type finetuning_task task_specific_params tokenizer_class "
-    "return_dict output_hidden_states output_attentions torchscript use_bfloat16 tf_legacy_loss _commit_hash "
-    "_attn_implementation attn_implementation _attn_implementation_autoset _flash_attn_2_enabled "
-    "gradient_checkpointing "
-    "bos_token_id eos_token_id sep_token_id decoder_start_token_id forced_bos_token_id forced_eos_token_id prefix "
-    "suppress_tokens begin_suppress_tokens bad_words_ids exponential_decay_length_penalty max_length min_length "
-    "do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p "
-    "repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences "
-    "output_scores return_dict_in_generate remove_invalid_values cache_implementation classifier_dropout "
-    "pretraining_tp unsloth_version unsloth_fixed";
-
-void check_common_fields(ConfigFields& fields) {
-  fields.skip(kWithoutEffect);
-  if (fields.find("quantization_config") != nullptr)
-    fields.fail("quantization_config", "levin reads no quantized weights; save the model with weights of 16 or 32 bit");
-  fields.require("is_encoder_decoder", false);
-  fields.require("add_cross_attention", false);
-  fields.require("cross_attention_hidden_size", nullptr);
-  fields.require("tie_encoder_decoder", false);
+void check_decoder_fields(ConfigFields& fields) {
+  read_common_fields(fields);
+  fields.skip("id2label label2id num_labels problem_type classifier_dropout");
   fields.require("is_causal", true);
   fields.require("use_bidirectional_attention", false);
-  fields.require("chunk_size_feed_forward", 0);
-  fields.require("pruned_heads", ConfigFields::Json::object());
   fields.skip("is_decoder");
 }
 
@@ -82,7 +61,7 @@ DecoderConfig decoder_config(const nlohmann::ordered_json& json, const std::stri
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
     fields.fail("model_type", "levin does not know ", type, did_you_mean(type, known), "; it knows ", names);
   }
-  check_common_fields(fields);
+  check_decoder_fields(fields);
   DecoderConfig config = families()[static_cast<size_t>(place - known.begin())].read(fields, ignored_fields);
   config.family = type;
   check_sizes(config, fields);

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/transformers/activation.h>
 #include <levin/modules/transformers/rope_config.h>
 
 #include <cstdint>
@@ -14,8 +15,6 @@ enum class NormKind : uint8_t {
   RmsPlusOne,  ///< x / rms(x) * (1 + weight), as Gemma has it
   Layer        ///< torch::nn::LayerNorm
 };
-
-enum class Activation : uint8_t { Gelu, GeluTanh, Relu, Silu };
 
 /// Over what queries and keys are normalized.
 enum class QueryKeyNorm : uint8_t { None, Head, Projection };

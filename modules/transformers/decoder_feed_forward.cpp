@@ -1,29 +1,9 @@
 #include <levin/modules/transformers/decoder_feed_forward.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/silu.h>
 
 #include <vector>
 
 namespace levin::nn {
-namespace {
-
-at::Tensor activated(const at::Tensor& x, Activation activation) {
-  switch (activation) {
-    case Activation::Gelu:
-      return at::gelu(x);
-    case Activation::GeluTanh:
-      return at::gelu(x, "tanh");
-    case Activation::Relu:
-      return at::relu(x);
-    case Activation::Silu:
-      break;
-  }
-  return at::silu(x);
-}
-
-}  // namespace
 
 DecoderFeedForward::DecoderFeedForward(const DecoderConfig& config)
     : torch::nn::Module("DecoderFeedForward"), activation_(config.activation) {

@@ -18,9 +18,6 @@ void check_pretrained_sizes(const DecoderConfig& config, const PretrainedTensors
 void load_pretrained(torch::nn::Module& module, const PretrainedTensors& tensors, const DecoderConfig& config,
                      const std::filesystem::path& folder);
 
-/// Returns the dtype of the tensors that are weights. Throws levin::UsageError if there are several.
-at::ScalarType dtype_of_pretrained(const PretrainedTensors& tensors, const std::filesystem::path& folder);
-
 /// Returns a parameter as the family's files have it: transposed for some. Shares the memory.
 at::Tensor as_in_files(const at::Tensor& parameter, const std::string& name, const DecoderConfig& config);
 

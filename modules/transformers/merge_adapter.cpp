@@ -42,6 +42,7 @@ int64_t merge_adapter(const std::filesystem::path& base, const std::filesystem::
   const std::string file = (adapter / adapters::kPeftWeightsFile).string();
   const adapters::PeftConfig config = adapters::read_peft_config(adapter / adapters::kPeftConfigFile);
   const adapters::PeftWeights weights = adapters::read_peft_weights(file);
+  adapters::check_magnitudes(weights, config.dora, file);
   nn::PretrainedTensors tensors = nn::read_pretrained_tensors(base);
   const bool transposes_square = config.fan_in_fan_out || has_transposed_layers(base / "config.json");
   for (const auto& [layer, factors] : weights.factors) {
@@ -50,7 +51,7 @@ int64_t merge_adapter(const std::filesystem::path& base, const std::filesystem::
     const bool is_transposed = adapters::is_transposed(weight.sizes(), factors, transposes_square, file + ": " + layer);
     const at::Tensor change =
         adapters::product_of(factors.a.to(at::kFloat), factors.b.to(at::kFloat), scale, is_transposed);
-    weight = weight.clone().add_(change);
+    weight = adapters::merged_weight(weight, change, factors.magnitude, is_transposed);
   }
   for (const auto& [name, value] : weights.others) {
     at::Tensor& tensor = tensor_named(tensors, name, file);

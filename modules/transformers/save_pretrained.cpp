@@ -18,7 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// What belongs to a model beside its weights.
-constexpr std::array<const char*, 11> kCopiedFiles = {"generation_config.json",
+constexpr std::array<const char*, 16> kCopiedFiles = {"generation_config.json",
+                                                      "preprocessor_config.json",
                                                       "tokenizer.json",
                                                       "tokenizer_config.json",
                                                       "special_tokens_map.json",
@@ -27,6 +28,10 @@ constexpr std::array<const char*, 11> kCopiedFiles = {"generation_config.json",
                                                       "merges.txt",
                                                       "tokenizer.model",
                                                       "spiece.model",
+                                                      "sentence_bert_config.json",
+                                                      "config_sentence_transformers.json",
+                                                      "sentencepiece.bpe.model",
+                                                      "vocab.txt",
                                                       "chat_template.jinja",
                                                       "chat_template.json"};
 
@@ -54,17 +59,20 @@ std::vector<NamedWeights> shards_of(const NamedWeights& weights, uint64_t most_b
   return shards;
 }
 
-void write_shard(const NamedWeights& weights, const fs::path& path) {
+/// Writes tensors in the order of their names, as Python's safetensors does.
+void write_shard(NamedWeights weights, const SafetensorsMetadata& metadata, const fs::path& path) {
+  std::ranges::sort(weights, {}, &NamedWeights::value_type::first);
   State state = State::dict();
   for (const auto& [name, tensor] : weights) state.to_dict().emplace_back(name, State(tensor));
-  save_safetensors(state, path);
+  save_safetensors(state, path, metadata);
 }
 
 /// Returns the names of the files that it has written.
-std::set<std::string> write_weights(const NamedWeights& weights, const fs::path& folder, uint64_t most_bytes) {
+std::set<std::string> write_weights(const NamedWeights& weights, const SafetensorsMetadata& metadata,
+                                    const fs::path& folder, uint64_t most_bytes) {
   const std::vector<NamedWeights> shards = shards_of(weights, most_bytes);
   if (shards.size() == 1) {
-    write_shard(shards.front(), folder / "model.safetensors");
+    write_shard(shards.front(), metadata, folder / "model.safetensors");
     return {"model.safetensors"};
   }
   std::set<std::string> written = {"model.safetensors.index.json"};
@@ -72,7 +80,7 @@ std::set<std::string> write_weights(const NamedWeights& weights, const fs::path&
   uint64_t bytes = 0, numbers = 0;
   for (size_t i = 0; i < shards.size(); ++i) {
     const std::string name = shard_name(i + 1, shards.size());
-    write_shard(shards[i], folder / name);
+    write_shard(shards[i], metadata, folder / name);
     written.insert(name);
     for (const auto& [key, tensor] : shards[i]) {
       add_member(map, key, name);
@@ -106,11 +114,11 @@ const char* python_dtype(at::ScalarType dtype) {
   return dtype == at::kDouble ? "float64" : "float32";
 }
 
-void write_config(const std::string& text, const fs::path& folder, at::ScalarType dtype) {
-  Json config = Json::parse(text);
+void write_config(const PretrainedFiles& files, const fs::path& folder, at::ScalarType dtype) {
+  Json config = Json::parse(files.config);
   const bool is_old = config.contains("torch_dtype");
   if (is_old) config["torch_dtype"] = python_dtype(dtype);
-  if (!is_old || config.contains("dtype")) config["dtype"] = python_dtype(dtype);
+  if (files.says_dtype && (!is_old || config.contains("dtype"))) config["dtype"] = python_dtype(dtype);
   write_text_file_atomically(folder / "config.json", json_text(config, 2) + "\n");
 }
 
@@ -127,10 +135,14 @@ void copy_other_files(const fs::path& source, const fs::path& folder) {
 void write_pretrained_folder(const PretrainedFiles& files, const NamedWeights& weights, const fs::path& folder,
                              uint64_t most_bytes) try {
   fs::create_directories(folder);
-  const std::set<std::string> written = write_weights(weights, folder, most_bytes);
+  const std::set<std::string> written = write_weights(weights, files.metadata, folder, most_bytes);
   remove_others(folder, written);
   copy_other_files(files.source, folder);
-  write_config(files.config, folder, weights.empty() ? at::kFloat : weights.front().second.scalar_type());
+  for (const auto& [path, text] : files.texts) {
+    fs::create_directories((folder / path).parent_path());
+    write_text_file_atomically(folder / path, text);
+  }
+  write_config(files, folder, weights.empty() ? at::kFloat : weights.front().second.scalar_type());
 } catch (const fs::filesystem_error& error) {
   throw UsageError(folder.string(), ": the model cannot be saved there: ", error.code().message());
 }

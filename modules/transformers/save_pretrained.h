@@ -1,8 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/safetensors.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +15,11 @@ namespace levin::nn {
 using NamedWeights = std::vector<std::pair<std::string, at::Tensor>>;
 
 struct PretrainedFiles {
-  std::string config = {};            ///< text of config.json
+  std::string config = {};  ///< text of config.json
+  bool says_dtype = true;   ///< config.json gets the dtype of the weights
+  SafetensorsMetadata metadata = {{"format", "pt"}};
   std::filesystem::path source = {};  ///< the folder that the tokenizer's files and generation_config.json come from
+  std::map<std::string, std::string> texts = {};  ///< other files, by their path in the folder
 };
 
 /// Writes a folder that transformers' from_pretrained opens: `config.json` with the dtype of the weights,

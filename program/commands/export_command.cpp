@@ -10,7 +10,7 @@
 #include <levin/modules/script_file.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/trained_weights.h>
-#include <levin/modules/transformers/causal_lm.h>
+#include <levin/modules/transformers/saves_pretrained.h>
 #include <levin/modules/weights.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
@@ -34,8 +34,8 @@ struct ExportFlags {
       ".pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format; .ts, .torchscript: "
       "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
       "torch.export.load and ProgramModule; .aoti.pt2: the same compiled by AOTInductor, for this kind of "
-      "machine; .onnx: an ONNX model of opset 18; a name without an end: a folder, of a CausalLM for "
-      "transformers, with adapters in its weights");
+      "machine; .onnx: an ONNX model of opset 18; a name without an end: a folder for transformers, of a CausalLM, "
+      "SequenceClassifier or the like, with adapters in its weights");
   bool adapter = LEVIN_OPTION(adapter, false, "Write a folder of the adapters alone, in PEFT's format");
   std::string example = LEVIN_OPTION(example, "",
                                      "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128, or of "
@@ -205,15 +205,18 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
-void export_folder(LightningModule& module, bool adapter, const fs::path& out) {
+void export_folder(LightningModule& module, data::DataModule* data, bool adapter, const fs::path& out) {
   if (adapter) {
     save_adapter(module, out);
     std::cout << out.string() << ": the adapters of " << adapted_layers(module).size() << " layers, for PEFT";
     return;
   }
-  auto* const model = dynamic_cast<nn::CausalLM*>(&module);
+  auto* const model = dynamic_cast<nn::SavesPretrained*>(&module);
   if (model == nullptr)
-    throw UsageError("--out: a folder is written of a CausalLM; for another module the name ends in .pt, .pt2, ...");
+    throw UsageError(
+        "--out: a folder is written of a module from one, such as CausalLM or SequenceClassifier; for "
+        "another module the name ends in .pt, .pt2, ...");
+  if (data != nullptr) model->name_classes(class_names_of(*data));
   model->save_pretrained(out);
   std::cout << out.string() << ": a model for transformers";
 }
@@ -244,7 +247,7 @@ int run_export(const ExportFlags& flags, const Words& words) {
     save_trained_weights(*module, trained.learned_from_data, out);
     std::cout << out << ": weights";
   } else if (format == Format::Folder) {
-    export_folder(*module, flags.adapter, out);
+    export_folder(*module, data.get(), flags.adapter, out);
   } else if (format == Format::Script) {
     export_script(*module, data.get(), trained.learned_from_data, flags.example, out);
   } else {

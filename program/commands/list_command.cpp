@@ -6,6 +6,7 @@
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/registry.h>
+#include <levin/modules/transformers/objectives/objective.h>
 #include <levin/program/commands/commands.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/precision/registry.h>
@@ -38,6 +39,7 @@ constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
     {"transforms", [] { return lines_of(data::TransformKind::registry()); }},
     {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
     {"adapters", [] { return lines_of(AdapterKind::registry()); }},
+    {"objectives", [] { return lines_of(nn::ObjectiveKind::registry()); }},
     {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
     {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
     {"precisions", [] { return lines_of(PrecisionKind::registry()); }},

@@ -7,20 +7,23 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace levin::cli {
 namespace {
 
 struct PredictFlags {
-  std::vector<std::string> input =
-      LEVIN_OPTION(input, {}, "What to predict: images or a folder of them, a .csv, .npy or text file");
+  std::vector<std::string> input = LEVIN_OPTION(
+      input, {},
+      "What to predict: images or a folder of them, a .csv, .npy, .npz or text file, .tar files, JSON lines");
   std::string output = LEVIN_OPTION(
       output, "", "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)");
 };
 
 /// Adds the option of the config's data that takes the paths of --input: predict_root of ImageFolder, test_file of Csv,
-/// test_input of Npy, file of Text. Throws UsageError for other data, for a path that does not exist, and for several
-/// where the data takes one.
+/// test_input or test_arrays of Npy, file of Text, test_shards of Tar, test_files of TextJsonl. Throws UsageError for
+/// other data, for a path that does not exist, and for several where the data takes one.
 Words with_inputs(Words words, const std::vector<std::string>& paths) {
   if (paths.empty()) return words;
   const Schema& schema = schema_of<RunOptions>();
@@ -30,20 +33,34 @@ Words with_inputs(Words words, const std::vector<std::string>& paths) {
   apply(schema, config, std::move(overrides));
   const std::string data = class_name_of(config.values.value("data", Json()));
   static const std::map<std::string, std::string> kOptions = {
-      {"ImageFolder", "predict_root"}, {"Csv", "test_file"}, {"Npy", "test_input"}, {"Text", "file"}};
+      {"ImageFolder", "predict_root"}, {"Csv", "test_file"},
+      {"Npy", "test_input"},           {"Text", "file"},
+      {"Tar", "test_shards"},          {"TextJsonl", "test_files"},
+      {"LabeledTexts", "test_files"},  {"TaggedWords", "test_files"},
+      {"TextPairs", "test_files"}};
+  static const std::set<std::string> kTakesSeveral = {"ImageFolder", "LabeledTexts", "TaggedWords",
+                                                      "Tar",         "TextJsonl",    "TextPairs"};
   const auto option = kOptions.find(data);
   if (option == kOptions.end())
     throw UsageError("--input: ", data.empty() ? "the config names no data" : data + " takes no files to predict",
-                     "; ImageFolder, Csv, Npy and Text do");
+                     "; ImageFolder, Csv, Npy, Tar, Text and TextJsonl do");
   std::string text;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) throw UsageError("--input: there is no file or folder ", path);
     text += (text.empty() ? "" : ",") + path;
   }
-  if (paths.size() > 1 && data != "ImageFolder")
+  if (paths.size() > 1 && !kTakesSeveral.contains(data))
     throw UsageError("--input: ", data, " takes one file, and here are ", paths.size());
-  words.push_back("--data." + option->second + "=" + text);
+  const bool has_named_arrays = data == "Npy" && !config.values.at("data").value("arrays", Json::object()).empty();
+  if (has_named_arrays && !text.ends_with(".npz"))
+    throw UsageError(
+        "--input: the arrays of this config have names (data.arrays); give a .npz file with arrays of these ",
+        "names, or set data.test_arrays");
+  if (has_named_arrays)
+    words.push_back("--data.test_arrays=" + Json({{"*", text}}).dump());
+  else
+    words.push_back("--data." + option->second + "=" + text);
   return words;
 }
 

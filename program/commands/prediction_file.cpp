@@ -47,6 +47,10 @@ at::Tensor joined(const std::vector<Batch>& batches, const std::string& name) {
     if (batch.is_list(name))
       throw UsageError("predict --output: \"", name, "\" is a list for each sample, and a file holds numbers alone");
     parts.push_back(batch[name].cpu());
+    if (parts.back().dim() == 0 || parts.back().sizes().slice(1) != parts.front().sizes().slice(1))
+      throw UsageError("predict --output: \"", name, "\" is ", parts.front().sizes(), " in one batch and ",
+                       parts.back().sizes(), " in another; a file holds samples of one size: predict data of one ",
+                       "length, or make one prediction for each sample");
   }
   return at::cat(parts);
 }

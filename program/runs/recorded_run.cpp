@@ -209,19 +209,39 @@ void read_classifications(RecordedRun& run) {
   }
 }
 
-void read_sample_picture(RecordedRun& run) {
-  if (!is_own_folder(run.folder / "samples")) return;
+/// Returns the file of the run's samples whose name begins so and has the largest number; empty if there is none.
+fs::path newest_sample(const RecordedRun& run, std::string_view beginning, const char* extension) {
   std::pair<int64_t, fs::path> newest = {-1, {}};
   std::error_code error;
   for (fs::directory_iterator at(run.folder / "samples", error), end; !error && at != end; at.increment(error)) {
-    constexpr std::string_view kBeginning = "epoch=";
     const std::string name = at->path().stem().string();
-    if (at->path().extension() != ".png" || !name.starts_with(kBeginning)) continue;
-    int64_t epoch = -1;
-    std::from_chars(name.data() + kBeginning.size(), name.data() + name.size(), epoch);
-    newest = std::max(newest, {epoch, at->path()});
+    if (at->path().extension() != extension || !name.starts_with(beginning)) continue;
+    int64_t number = -1;
+    std::from_chars(name.data() + beginning.size(), name.data() + name.size(), number);
+    newest = std::max(newest, {number, at->path()});
   }
-  if (newest.first >= 0) run.sample_picture = {newest.second.filename().string(), picture_of(newest.second, run)};
+  return newest.first >= 0 ? newest.second : fs::path();
+}
+
+/// Reads what SampleText wrote last.
+void read_sample_texts(const fs::path& file, RecordedRun& run) {
+  const Json json = object_of(file, run);
+  if (json.is_null()) return;
+  const Json texts = json.value("texts", Json());
+  const auto is_sample = [](const Json& one) {
+    return one.is_object() && one.value("prompt", Json()).is_string() && one.value("text", Json()).is_string();
+  };
+  if (texts.is_array() && std::ranges::all_of(texts, is_sample))
+    run.sample_texts = {{"name", file.filename().string()}, {"texts", texts}};
+  else
+    run.problems.push_back(file.filename().string() + " is damaged");
+}
+
+void read_samples(RecordedRun& run) {
+  if (!is_own_folder(run.folder / "samples")) return;
+  if (const fs::path picture = newest_sample(run, "epoch=", ".png"); !picture.empty())
+    run.sample_picture = {picture.filename().string(), picture_of(picture, run)};
+  if (const fs::path texts = newest_sample(run, "step=", ".json"); !texts.empty()) read_sample_texts(texts, run);
 }
 
 void read_sessions(RecordedRun& run) {
@@ -300,7 +320,7 @@ RecordedRun read_run(const fs::path& folder) {
   read_files(run);
   read_sessions(run);
   read_classifications(run);
-  read_sample_picture(run);
+  read_samples(run);
   run.status = status_of(run);
   return run;
 }

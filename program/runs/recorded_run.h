@@ -55,9 +55,10 @@ struct RecordedRun {
   nlohmann::ordered_json sessions = nlohmann::ordered_json::array();  ///< of environment.json: where each session ran
   std::vector<Classification> classifications = {};                   ///< of validation and test, as far as there are
   std::pair<std::string, std::string> sample_picture = {};  ///< the newest PNG file of SampleImages: name and bytes
-  std::map<std::string, Series> metrics = {};               ///< by name
-  int64_t epoch = 0, step = 0;                              ///< of the newest row
-  double seconds = 0;                                       ///< of the run, at the newest row
+  nlohmann::ordered_json sample_texts = nullptr;  ///< the newest file of SampleText: "name", "texts"; null: none
+  std::map<std::string, Series> metrics = {};     ///< by name
+  int64_t epoch = 0, step = 0;                    ///< of the newest row
+  double seconds = 0;                             ///< of the run, at the newest row
   std::filesystem::file_time_type changed =
       std::filesystem::file_time_type::min();  ///< when something was last written to the folder
   std::vector<CheckpointFile> checkpoints = {};

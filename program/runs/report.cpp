@@ -85,6 +85,7 @@ Json json_of(const RecordedRun& run, size_t most_points) {
                {"sessions", run.sessions},
                {"classifications", Json::array()},
                {"picture", {{"name", run.sample_picture.first}, {"address", png_address(run.sample_picture.second)}}},
+               {"texts", run.sample_texts},
                {"metrics", Json::object()},
                {"checkpoints", Json::array()}};
   for (const auto& [name, series] : run.metrics)

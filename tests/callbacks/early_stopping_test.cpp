@@ -103,12 +103,26 @@ TEST_CASE("early stopping names what is wrong") {
 
 TEST_CASE("callbacks are made by name") {
   const auto names = levin::CallbackKind::registry().names();
-  CHECK(names == std::vector<std::string>{"BackboneFinetuning", "ClassificationReport", "DeviceStatsMonitor",
-                                          "EarlyStopping", "EMAWeightAveraging", "GradNormMonitor",
-                                          "GradientAccumulationScheduler", "LearningRateMonitor", "ModelCheckpoint",
-                                          "ModelPruning", "ModelSummary", "OnExceptionCheckpoint", "PredictionWriter",
-                                          "SampleImages", "SpikeDetection", "StochasticWeightAveraging",
-                                          "TerminateOnNaN", "ThroughputMonitor", "Timer"});
+  CHECK(names == std::vector<std::string>{"BackboneFinetuning",
+                                          "ClassificationReport",
+                                          "DeviceStatsMonitor",
+                                          "EarlyStopping",
+                                          "EMAWeightAveraging",
+                                          "GradNormMonitor",
+                                          "GradientAccumulationScheduler",
+                                          "LearningRateMonitor",
+                                          "ModelCheckpoint",
+                                          "ModelPruning",
+                                          "ModelSummary",
+                                          "OnExceptionCheckpoint",
+                                          "PredictionWriter",
+                                          "SampleImages",
+                                          "SampleText",
+                                          "SpikeDetection",
+                                          "StochasticWeightAveraging",
+                                          "TerminateOnNaN",
+                                          "ThroughputMonitor",
+                                          "Timer"});
 }
 
 TEST_CASE("early stopping decides anew at the first check at which the run may end") {

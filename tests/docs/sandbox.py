@@ -13,7 +13,9 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from small_bert import write_bert  # noqa: E402
 from small_llama import write_llama  # noqa: E402
+from small_resnet import write_resnet  # noqa: E402
 
 SECONDS = 300  # that a command may take
 CONFIG = {
@@ -33,6 +35,20 @@ FINETUNE = {
     "model": {"class": "CausalLM", "folder": "llama", "adapter": {"class": "LoRA", "targets": ["q_proj", "v_proj"]}},
     "data": {"class": "TextJsonl", "files": ["chats.jsonl"], "tokenizer": "llama"},
     "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "tuning"},
+}
+
+
+CLASSIFY = {
+    "model": {"class": "PretrainedImageClassifier", "folder": "resnet", "num_labels": 2},
+    "data": {"class": "ImageFolder", "root": "photos", "preprocessor": "resnet", "val_fraction": 0.25},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "classifying"},
+}
+
+
+REVIEWS = {
+    "model": {"class": "SequenceClassifier", "folder": "bert"},
+    "data": {"class": "LabeledTexts", "files": ["reviews.jsonl"], "tokenizer": "bert"},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "reviewing"},
 }
 
 
@@ -63,13 +79,22 @@ class Sandbox:
         (folder / "flats.csv").write_text(TABLE)
         (folder / "configs").symlink_to(ROOT / "configs")
         write_llama(folder / "llama")
+        write_bert(folder / "bert", ["a", "fine", "bad", "book"])
+        (folder / "reviews.jsonl").write_text("".join(
+            json.dumps({"text": f"a {word} book", "label": label}) + "\n" for word, label in (("fine", "good"), ("bad", "poor")) * 8))
+        (folder / "new.jsonl").write_text(json.dumps({"text": "a book"}) + "\n")
+        (folder / "reviews.json").write_text(json.dumps(REVIEWS))
+        self._need("fit", "--config", "reviews.json")
         (folder / "chats.jsonl").write_text("".join(json.dumps({"text": f"line {i}"}) + "\n" for i in range(16)))
         with gzip.open(folder / "more.jsonl.gz", "wt") as file:
             file.write((folder / "chats.jsonl").read_text())
         (folder / "texts").mkdir()
         (folder / "texts/one.txt").write_text("Some words to train on.\n")
+        write_resnet(folder / "resnet")
+        (folder / "classify.json").write_text(json.dumps(CLASSIFY))
         (folder / "finetune.json").write_text(json.dumps(FINETUNE))
         self._need("fit", "--config", "finetune.json")
+        self._need("fit", "--config", "classify.json")
         self._need("export", "--config", "finetune.json", "--ckpt-path", "last", "--out", "adapter", "--adapter")
         for _ in range(2):
             self._need("fit", "--config", "run.json", "--seed", "1")

@@ -1,7 +1,7 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
 usage: python_reference.py WHAT CASES_JSON [FOLDER]
-WHAT: optimizers, optimizers32, fused, situations, lbfgs, schedulers, scheduler_states, resume, clip, ema or grad_scaler
+WHAT: optimizers, optimizers32, fused, muon, muon32, sparse_adam, schedule_free, situations, lbfgs, schedulers, scheduler_states, resume, clip, ema or grad_scaler
 """
 
 import json
@@ -138,6 +138,86 @@ def complex_optimizers(case):
 def optimizers32(case):
     torch.set_default_dtype(torch.float32)
     return optimizers(case)
+
+
+def muon(case):
+    """Muon for the two matrices, AdamW for the bias."""
+    params = parameters()
+    others = case.pop("others", {})
+    steppers = [torch.optim.Muon([params[0], params[2]], **case), torch.optim.AdamW([params[1]], **others)]
+
+    class Both:
+        def zero_grad(self):
+            for one in steppers:
+                one.zero_grad()
+
+        def step(self):
+            for one in steppers:
+                one.step()
+
+    train(Both(), params, 30)
+    return values(params)
+
+
+def muon32(case):
+    torch.set_default_dtype(torch.float32)
+    return muon(case)
+
+
+def sparse_adam(case):
+    """60 batches of an embedding with sparse gradients."""
+    clip, window = case.pop("clip", None), case.pop("accumulate", 1)
+    table = fill(7, 4).requires_grad_()
+    optimizer = torch.optim.SparseAdam([table], **case)
+    for step in range(60):
+        if step % window == 0:
+            optimizer.zero_grad()
+        rows = torch.nn.functional.embedding(torch.tensor([step % 7, 1, 1]), table, sparse=True)
+        (rows * fill(3, 4) - 1).square().mean().backward()
+        if step % window != window - 1:
+            continue
+        if clip is not None:
+            norm = table.grad.coalesce().values().norm()  # PyTorch's function does not take sparse gradients
+            table.grad = table.grad.coalesce() * min(1, clip / (norm + 1e-6))
+        optimizer.step()
+    return values([table])
+
+
+def schedule_free(case):
+    """AdamW by the formulas of "The Road Less Scheduled", in x, y and z."""
+    o = {"lr": 0.0025, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "warmup_steps": 0, "r": 0,
+         "weight_lr_power": 2} | case
+    (b1, b2), params = o["betas"], parameters()
+    x, z, v = ([p.detach().clone() for p in params] for _ in range(3))
+    v = [torch.zeros_like(p) for p in params]
+    largest = total = 0.0
+
+    class Steps:
+        step_count = 0
+
+        def zero_grad(self):
+            for p in params:
+                p.grad = None
+
+        @torch.no_grad()
+        def step(self):
+            nonlocal largest, total
+            self.step_count += 1
+            t = self.step_count
+            rate = o["lr"] * min(1, t / o["warmup_steps"] if o["warmup_steps"] else 1)
+            largest = max(largest, rate)
+            weight = t ** o["r"] * largest ** o["weight_lr_power"]
+            total += weight
+            c = weight / total
+            for i, p in enumerate(params):
+                v[i] = b2 * v[i] + (1 - b2) * p.grad ** 2
+                direction = p.grad / ((v[i] / (1 - b2**t)).sqrt() + o["eps"]) + o["weight_decay"] * p
+                z[i] = z[i] - rate * direction
+                x[i] = (1 - c) * x[i] + c * z[i]
+                p.copy_((1 - b1) * z[i] + b1 * x[i])
+
+    train(Steps(), params, 100)
+    return {"y": values(params), "x": values(x)}
 
 
 def situations(case):

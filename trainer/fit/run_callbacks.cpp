@@ -50,6 +50,7 @@ std::string class_name_of(const data::DataModule& data) {
 
 void RunCallbacks::add_all() {
   const ResolvedOptions& options = parts_.options;
+  if (parts_.stage == Stage::Fit) parts_.hooks.add(*schedule_free_.callback, schedule_free_.hooks);
   for (const CallbackEntry& entry : options->callbacks)
     if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
   if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/run/callback_entry.h>
+#include <levin/trainer/fit/schedule_free_weights.h>
 #include <levin/trainer/profilers/profiled_hooks.h>
 #include <levin/trainer/run/run_parts.h>
 
@@ -30,6 +31,7 @@ class RunCallbacks {
   RunParts& parts_;
   LightningModule& module_;
   std::deque<ProfiledHooks> profiled_hooks_ = {};
+  CallbackEntry schedule_free_ = ScheduleFreeWeights();
 };
 
 /// Returns the name of an object's class without its namespaces.

@@ -73,8 +73,12 @@ void AutomaticStep::enter(bool last_of_epoch) {
 TrainingStep::Outcome AutomaticStep::leave() {
   optimizers_.end_step();
   window_.leave();
-  return {
-      .window_done = window_.is_last(), .stepped = stepped_, .skipped = stepped_ && !updated_, .weight = given_weight_};
+  return {.window_done = window_.is_last(),
+          .stepped = stepped_,
+          .skipped = stepped_ && !updated_,
+          .weight = given_weight_,
+          .counts = counts_ && !forward_only_,
+          .window_weight = total_weight_};
 }
 
 void AutomaticStep::run_micro_batch() {

@@ -62,6 +62,7 @@ TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& p
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) schedulers_.step(Interval::Step);
   if (place.last) schedulers_.step(Interval::Epoch);
+  schedulers_.count_tokens(outcome);
   watch_loss(/*read_device=*/false);
   counters_.batch_phase.set_hooks_done();
   counters_.stepped = updated;
@@ -92,6 +93,7 @@ void FitSteps::end_unannounced() {
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) schedulers_.step(Interval::Step);
   schedulers_.step(Interval::Epoch);
+  schedulers_.count_tokens(outcome);
   counters_.batch_phase.set_hooks_done();
   if (!schedule_.waits_for_the_last()) counters_.batch_phase.skip_validation();
   counters_.stepped = updated;

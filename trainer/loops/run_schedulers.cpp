@@ -2,6 +2,8 @@
 #include <levin/core/run/absent_metric.h>
 #include <levin/core/system/error.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace levin {
@@ -32,6 +34,26 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
       counters.metric_steps[i] = counters.validations;
     }
     step_one(scheduler, metric);
+  }
+}
+
+void RunSchedulers::count_tokens(const TrainingStep::Outcome& outcome) {
+  const RunParts& parts = run_.parts;
+  if (parts.trial || !run_.module().automatic_optimization) return;
+  const auto counts_tokens = [](const LRSchedulerConfig& config) { return config.interval == Interval::Token; };
+  if (std::ranges::none_of(parts.scheduler_configs, counts_tokens)) return;
+  if (outcome.counts && !outcome.weight)
+    throw UsageError(
+        "lr_scheduler.interval: token counts the weights that training_step returns ({loss, tokens}), and it returned "
+        "none; CausalLM and LanguageModel do. A step that is captured in a graph returns none either");
+  if (!outcome.stepped || outcome.skipped) return;
+  TrainerState& counters = run_.state.counters;
+  counters.tokens_seen += std::llround(outcome.window_weight);
+  if (replacement() != nullptr) return;
+  for (size_t i = 0; i < parts.schedulers.size(); ++i) {
+    if (!counts_tokens(parts.scheduler_configs[i])) continue;
+    const ProfileSpan span(parts.profiler, Action::LRSchedulerStep);
+    parts.schedulers[i]->advance_to(counters.tokens_seen / parts.scheduler_configs[i].frequency);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/fit_control.h>
+#include <levin/trainer/loops/training_step.h>
 #include <levin/trainer/run/run_context.h>
 
 #include <cstdint>
@@ -19,6 +20,9 @@ class RunSchedulers {
 
   /// Steps the schedulers of this interval that follow no metric. Call before the counters advance.
   void step(Interval interval) { step(interval, /*following_metric=*/false); }
+  /// Adds the weight of a step to the run's tokens, unless the step was skipped, and steps the schedulers that count
+  /// them. Throws levin::UsageError if there is one, and training_step returns no weight.
+  void count_tokens(const TrainingStep::Outcome& outcome);
   /// Steps the schedulers of this interval that follow a metric. Call after a validation. Collective if there is one,
   /// since the metric is read over all ranks. Throws levin::UsageError if a strict scheduler's metric was not logged.
   void step_with_metric(Interval interval) { step(interval, /*following_metric=*/true); }

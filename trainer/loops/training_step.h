@@ -30,6 +30,8 @@ class TrainingStep : public OptimizerDriver {
     bool stepped = false;               ///< an optimizer was asked to step
     bool skipped = false;               ///< no step was made, since gradients were not finite
     std::optional<double> weight = {};  ///< of the batch, if training_step returned one
+    bool counts = false;                ///< the batch has a part in what its window learns
+    double window_weight = 0;           ///< of a window that is done: the sum over its batches and all ranks
     at::Tensor loss = {};               ///< of the batch, without its graph, if the caller has asked for it
   };
 

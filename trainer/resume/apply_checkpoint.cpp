@@ -118,6 +118,10 @@ void step_to_present_place(RunContext& run) {
     const int64_t intervals = config.interval == Interval::Step ? counters.global_step - counters.skipped_steps
                                                                 : std::max<int64_t>(epochs, 0);
     if (parts.schedulers[i]->needs_metric()) continue;
+    if (config.interval == Interval::Token) {
+      if (counters.tokens_seen > 0) parts.schedulers[i]->advance_to(counters.tokens_seen / config.frequency);
+      continue;
+    }
     for (int64_t step = 0; step < intervals / config.frequency; ++step) parts.schedulers[i]->step();
   }
 }

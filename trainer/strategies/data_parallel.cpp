@@ -5,6 +5,7 @@
 #include <levin/core/run/logged_metric.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/adapters/copy_adapters.h>
 #include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/trainer/strategies/gather_outputs.h>
@@ -68,7 +69,7 @@ std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningMod
     ModuleAccess::configure_model_once(*replica);
   } else {
     try {
-      replica = std::dynamic_pointer_cast<LightningModule>(module.clone(device));
+      replica = std::dynamic_pointer_cast<LightningModule>(adapters::clone_adapted(module, device));
     } catch (const c10::Error&) {
       replica = nullptr;
     }
@@ -78,6 +79,7 @@ std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningMod
         "strategy dp trains replicas of the module, and ", module.name(),
         " can make none: make it with levin::make_module<M>(arguments...), which remembers how, or override "
         "clone(device)");
+  adapters::copy_adapters(module, *replica);
   copy_checkpoint_activations(module, *replica);
   const auto& metrics = module.registered_metrics();
   for (size_t i = 0; i < metrics.size(); ++i)

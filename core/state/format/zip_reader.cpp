@@ -11,7 +11,8 @@
 
 namespace levin {
 
-ZipReader::ZipReader(std::string_view bytes, std::string file) : bytes_(bytes), file_(std::move(file)) {
+ZipReader::ZipReader(std::string_view bytes, std::string file, const char* kind)
+    : bytes_(bytes), file_(std::move(file)), kind_(kind) {
   const Directory directory = find_directory();
   read_directory(directory);
   check_order(directory.begin);

@@ -25,8 +25,8 @@ struct ZipRecord {
 /// All functions throw levin::UsageError, with the file's name and the byte, if the archive is damaged.
 class ZipReader {
  public:
-  /// Reads the directory at the end of `bytes`, which must stay where they are. `file` is for messages.
-  ZipReader(std::string_view bytes, std::string file);
+  /// Reads the directory at the end of `bytes`, which must stay where they are. `file` and `kind` are for messages.
+  ZipReader(std::string_view bytes, std::string file, const char* kind = "a PyTorch file");
 
   /// Returns the records in file order.
   const std::vector<ZipRecord>& records() const { return records_; }
@@ -47,7 +47,7 @@ class ZipReader {
 
   template <class... Parts>
   [[noreturn]] void fail(uint64_t offset, const Parts&... parts) const {
-    throw UsageError(file_, ": damaged, or not a PyTorch file: ", parts..., " (byte ", offset,
+    throw UsageError(file_, ": damaged, or not ", kind_, ": ", parts..., " (byte ", offset,
                      " of the file); copy it again, or use another one");
   }
 
@@ -71,6 +71,7 @@ class ZipReader {
 
   std::string_view bytes_;
   std::string file_;
+  const char* kind_;
   std::vector<ZipRecord> records_ = {};
   std::vector<uint32_t> by_name_ = {};
 };

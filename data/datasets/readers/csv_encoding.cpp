@@ -195,6 +195,8 @@ Batch encode_csv(const CsvTable& table, const std::vector<int64_t>& rows, const 
   if (!table.categories.empty()) items.emplace_back("category", encode_categories(table, rows, encoding, options));
   if (!table.target_codes.empty()) items.emplace_back("target", encode_classes(table, rows, encoding, options));
   if (!table.target_numbers.empty()) items.emplace_back("target", encode_target_numbers(table, rows));
+  for (const CsvField& field : table.fields)
+    if (!field.is_list) items.emplace_back(field.name, fixed_field(field, rows));
   return Batch(std::move(items));
 }
 

@@ -33,7 +33,7 @@ CsvEncoding learn_csv_encoding(const CsvTable& table, const std::vector<int64_t>
                                const CsvDatasetOptions& options);
 
 /// Encodes rows as tensors: `input` float32 [rows, features], `category` int64 [rows, categories], `target` int64 or
-/// float32 [rows]; a name without a column is absent.
+/// float32 [rows]; a name without a column is absent. The fields that the option `fields` names follow.
 ///
 /// Throws levin::UsageError that names file, line and column for a class or category that the encoding lacks; with the
 /// option `unknown` "code", an unknown category gets the code after the last one.

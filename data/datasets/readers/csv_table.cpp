@@ -54,14 +54,15 @@ Columns find_columns(const CsvReader& reader, const CsvDatasetOptions& options,
   for (const std::string& name : features ? *features : options.features) {
     columns.features.push_back(reader.column(name));
   }
-  if (!features && options.features.empty()) {
+  const bool has_fields = !table.fields.empty();
+  if (!features && options.features.empty() && !has_fields) {
     std::vector<size_t> others = columns.categories;
     for (const std::string& name : options.ignore) others.push_back(reader.column(name));
     for (size_t i = 0; i < reader.columns().size(); ++i) {
       if (i != columns.target && !std::ranges::count(others, i)) columns.features.push_back(i);
     }
   }
-  if (columns.features.empty() && columns.categories.empty()) {
+  if (columns.features.empty() && columns.categories.empty() && !has_fields) {
     throw UsageError(table.file, ": no column is left for features; set --data.features or --data.categories");
   }
   for (const size_t i : columns.features) table.features.push_back(reader.columns()[i]);
@@ -90,6 +91,7 @@ class TableReader {
       table_.codes.push_back(table_.words[i].add(is_missing(column) ? allowed_missing(column) : reader_[column]));
     }
     if (columns_.target) add_target(*columns_.target);
+    for (CsvField& field : table_.fields) read_csv_field(reader_, options_, field);
     table_.lines.push_back(reader_.line());
     return true;
   }
@@ -99,7 +101,9 @@ class TableReader {
   bool lacks_any() const {
     const auto missing = [&](size_t column) { return is_missing(column); };
     return std::ranges::any_of(columns_.features, missing) || std::ranges::any_of(columns_.categories, missing) ||
-           (columns_.target && is_missing(*columns_.target));
+           (columns_.target && is_missing(*columns_.target)) ||
+           std::ranges::any_of(table_.fields,
+                               [&](const CsvField& field) { return std::ranges::any_of(field.columns, missing); });
   }
   /// Returns the word for a missing value; throws if missing values are not allowed.
   std::string_view allowed_missing(size_t column) const {
@@ -188,6 +192,7 @@ CsvTable read_csv_table(const std::filesystem::path& path, const CsvDatasetOptio
   CsvTable table;
   table.file = path.string();
   CsvReader reader(file.text(), table.file, {.delimiter = options.delimiter.front(), .header = options.header});
+  table.fields = find_csv_fields(reader, options);
   TableReader rows(reader, options, find_columns(reader, options, features, table), table);
   for (int64_t row = 0; reader.next(); ++row) (rows.add_row() ? table.numbers_of_rows : table.left_out).push_back(row);
   if (table.rows() == 0) {

@@ -1,6 +1,9 @@
 #pragma once
 #include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
+#include <levin/core/options/text_table.h>
+#include <levin/data/datasets/readers/csv_fields.h>
+#include <levin/data/datasets/readers/field_options.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -76,6 +79,15 @@ struct CsvDatasetOptions {
   std::string thousands =
       LEVIN_OPTION(thousands, "", "The character between groups of three digits, as in 1,000; empty: none");
   bool header = LEVIN_OPTION(header, true, "The first line names the columns; otherwise their names are 0, 1, ...");
+  TextTable fields = LEVIN_OPTION(fields, {},
+                                  "Fields of other names that columns of numbers become: {\"pixels\": \"p*\", "
+                                  "\"size\": \"width,height\"}; there is "
+                                  "then no `input` unless it is named too");
+  TextTable lists = LEVIN_OPTION(lists, {},
+                                 "Fields that columns of lists become, such as [1, 2, 3] or 1 2 3, whose lengths may "
+                                 "differ: {\"input_ids\": \"tokens\"}");
+  /// What becomes of the fields in batches; these options appear beside the others, without a prefix.
+  FieldOptions field_options = {};
 };
 
 /// The distinct texts of one column, numbered in order of first occurrence.
@@ -111,6 +123,7 @@ struct CsvTable {
   std::vector<float> target_numbers = {};
   std::vector<int64_t> target_codes = {};
   CsvWords classes = {};
+  std::vector<CsvField> fields = {};
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
 };

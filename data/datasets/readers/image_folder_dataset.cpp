@@ -92,7 +92,11 @@ at::Tensor ImageFolderDataset::read(int64_t index) const {
 }
 
 at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {
-  if (options_.image_size > 0) image = square_images(image, options_.resize, options_.image_size, options_.resize_size);
+  if (options_.image_size > 0)
+    image = square_images(image, {.resize = options_.resize,
+                                  .side = options_.image_size,
+                                  .resized = options_.resize_size,
+                                  .interpolation = options_.interpolation});
   if (!options_.transform) return image;
   Batch one(in_planes(image));
   (*options_.transform)(one, {&rng, 1});

@@ -3,6 +3,7 @@
 #include <levin/core/options/option.h>
 #include <levin/data/dataset.h>
 #include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/transforms/interpolation.h>
 #include <levin/data/transforms/one_or_more.h>
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 namespace levin {
 namespace data {
 
-/// How images become square: the middle of the resized image, or both sides resized.
-enum class ImageResize : uint8_t { CenterCrop, Exact };
+/// How images become square: the middle of the resized image, both sides resized, or the middle of that.
+enum class ImageResize : uint8_t { CenterCrop, Exact, ExactCrop };
 /// What becomes of images that cannot be read.
 enum class ImageErrors : uint8_t { Raise, Skip };
 
@@ -23,7 +24,9 @@ enum class ImageErrors : uint8_t { Raise, Skip };
 
 template <>
 inline constexpr auto kWords<data::ImageResize> =
-    words_of<data::ImageResize>({{"center_crop", data::ImageResize::CenterCrop}, {"exact", data::ImageResize::Exact}});
+    words_of<data::ImageResize>({{"center_crop", data::ImageResize::CenterCrop},
+                                 {"exact", data::ImageResize::Exact},
+                                 {"exact_crop", data::ImageResize::ExactCrop}});
 template <>
 inline constexpr auto kWords<data::ImageErrors> =
     words_of<data::ImageErrors>({{"raise", data::ImageErrors::Raise}, {"skip", data::ImageErrors::Skip}});
@@ -34,9 +37,11 @@ struct ImageFolderDatasetOptions {
   int64_t image_size = LEVIN_OPTION(image_size, 0, "Side of the square images; 0: each as it is", {.min = 0});
   Choice<ImageResize> resize =
       LEVIN_OPTION(resize, ImageResize::CenterCrop,
-                   "Resize the shorter side and take the middle, or both sides to exactly image_size");
-  int64_t resize_size =
-      LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
+                   "Resize the shorter side and take the middle, both sides to exactly image_size, or both to "
+                   "resize_size and take the middle");
+  int64_t resize_size = LEVIN_OPTION(resize_size, 0, "Side before the middle is taken; 0: image_size", {.min = 0});
+  Choice<Interpolation> interpolation = LEVIN_OPTION(interpolation, Interpolation::Bilinear,
+                                                     "How pixels between pixels are found, where images are resized");
   bool scaled_decode = LEVIN_OPTION(scaled_decode, false,
                                     "Decode large JPEGs at 1/2, 1/4 or 1/8 of their size where that is enough: faster, "
                                     "with slightly other pixels");
@@ -55,7 +60,7 @@ struct ImageFolderDatasetOptions {
 /// `input` is uint8 [samples, 3, height, width], or float32 if mean and std are given; `target` int64 [samples]. An
 /// image that cannot be read throws levin::UsageError that names the file; with `on_error` "skip" it is left out of its
 /// batch, and a batch without any readable image throws. Source: torchvision's ImageFolder, Resize and CenterCrop;
-/// bilinear with antialiasing.
+/// with antialiasing.
 class ImageFolderDataset final : public Dataset {
  public:
   using Options = ImageFolderDatasetOptions;

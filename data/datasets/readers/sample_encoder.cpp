@@ -1,5 +1,6 @@
 #include <levin/data/datasets/readers/sample_encoder.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/added_to_texts.h>
 #include <levin/data/datasets/readers/tokenizer_settings.h>
 
 #include <algorithm>
@@ -7,12 +8,6 @@
 
 namespace levin::data {
 namespace {
-
-Tokenizer open_tokenizer(const std::string& path) {
-  if (path.empty())
-    throw UsageError("tokenizer: not set; it names a folder with a tokenizer.json, such as that of the model");
-  return Tokenizer::from_file(path);
-}
 
 /// Returns the number of characters before the bytes `begin` and `end`, as the offsets of tokens count them.
 std::pair<int64_t, int64_t> in_characters(std::string_view text, std::pair<size_t, size_t> bytes) {
@@ -132,18 +127,10 @@ std::vector<MarkedToken> SampleEncoder::encode_text(std::string_view text, const
 std::vector<MarkedToken> SampleEncoder::encode_piece(std::string_view piece, bool is_first, bool is_last,
                                                      const std::string& place) const {
   if (is_first && is_last) return encode_text(piece, place);
-  // What the tokenizer adds to any text.
-  const Encoding example =
-      tokenizer_.encode("a", {.add_special_tokens = true, .with_offsets = false, .truncate = false});
-  const auto is_added = [](uint8_t added) { return added != 0; };
-  const auto before =
-      std::ranges::find_if_not(example.special_tokens_mask, is_added) - example.special_tokens_mask.begin();
-  const auto behind =
-      std::ranges::find_if(example.special_tokens_mask.begin() + before, example.special_tokens_mask.end(), is_added) -
-      example.special_tokens_mask.begin();
+  const AddedToTexts added = added_to_texts(tokenizer_);
   std::vector<MarkedToken> tokens = encode_all(piece, /*add_special_tokens=*/false, place);
-  if (is_first) tokens.insert(tokens.begin(), example.ids.begin(), example.ids.begin() + before);
-  if (is_last) tokens.insert(tokens.end(), example.ids.begin() + behind, example.ids.end());
+  if (is_first) tokens.insert(tokens.begin(), added.before.begin(), added.before.end());
+  if (is_last) tokens.insert(tokens.end(), added.behind.begin(), added.behind.end());
   return is_last ? ended(std::move(tokens)) : tokens;
 }
 

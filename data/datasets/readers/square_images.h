@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/data/transforms/interpolation.h>
 
 #include <cstdint>
 
@@ -7,9 +8,15 @@ namespace levin::data {
 
 enum class ImageResize : uint8_t;
 
-/// Resizes images [samples, channels, height, width] of any dtype to squares of `side` pixels, bilinearly with
-/// antialiasing: both sides, or the shorter side to `shorter_side`, of which the middle is taken.
-/// Source: torchvision's Resize and CenterCrop.
-at::Tensor square_images(const at::Tensor& images, ImageResize resize, int64_t side, int64_t shorter_side);
+struct SquareShape {
+  ImageResize resize = {};
+  int64_t side = 0;     ///< of the squares
+  int64_t resized = 0;  ///< the shorter side, or with ExactCrop both sides, before the middle is taken
+  Interpolation interpolation = Interpolation::Bilinear;
+};
+
+/// Resizes images [samples, channels, height, width] of any dtype to squares, with antialiasing: both sides, or the
+/// shorter side, of which the middle is taken. Source: torchvision's Resize and CenterCrop.
+at::Tensor square_images(const at::Tensor& images, const SquareShape& shape);
 
 }  // namespace levin::data

@@ -42,6 +42,17 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
+/// Returns the name of an array's field: "attention_mask" of "attention_mask.npy"; empty for other extensions.
+std::string_view own_name(std::string_view extension) {
+  constexpr std::string_view kEnding = ".npy";
+  return extension.ends_with(kEnding) ? extension.substr(0, extension.size() - kEnding.size()) : std::string_view();
+}
+
+/// Returns whether an option names the extension, as it is or without the end of an array's.
+bool is_named(const std::string& option, const std::string& extension) {
+  return !option.empty() && (option == extension || option == own_name(extension));
+}
+
 bool has(const TarDecoder::Values& values, std::string_view name) {
   return std::ranges::count(values, name, [](const auto& value) { return std::string_view(value.first); }) > 0;
 }
@@ -66,11 +77,13 @@ TarDecoder::TarDecoder(TarDecoderOptions options) : options_(std::move(options))
 
 std::string TarDecoder::name_of(const TarSample::Member& member, const Values& values) const {
   const std::string& extension = member.extension;
-  if (extension == options_.input) return "input";
-  if (extension == (options_.target.empty() ? "cls" : options_.target)) return "target";
+  if (is_named(options_.input, extension)) return "input";
+  if (is_named(options_.target.empty() ? "cls" : options_.target, extension)) return "target";
+  const std::string_view own = own_name(extension);
   const Kind kind = kind_of(extension);
-  const bool can_be_input = kind == Kind::Array || kind == Kind::Image;
-  return options_.input.empty() && can_be_input && !has(values, "input") ? "input" : extension;
+  const bool can_be_input = kind == Kind::Image || (kind == Kind::Array && own.empty());
+  if (options_.input.empty() && can_be_input && !has(values, "input")) return "input";
+  return own.empty() ? extension : std::string(own);
 }
 
 at::Tensor TarDecoder::tensor_of(const TarSample& sample, const TarSample::Member& member, bool asked) const {
@@ -99,6 +112,8 @@ TarDecoder::Values TarDecoder::decode(const TarSample& sample) const {
     std::string name = name_of(member, values);
     at::Tensor tensor = tensor_of(sample, member, name == "input" || name == "target");
     if (tensor.defined()) {
+      if (has(values, name))
+        throw UsageError(sample.place(member), ": the sample has another member that becomes '", name, "'");
       values.emplace_back(std::move(name), std::move(tensor));
     } else {
       tell_left_out(sample, member);
@@ -116,8 +131,10 @@ void TarDecoder::tell_left_out(const TarSample& sample, const TarSample::Member&
 }
 
 void TarDecoder::check_complete(const TarSample& sample, const Values& values) const {
-  const bool lacks_input = !has(values, "input");
-  if (!lacks_input && (options_.target.empty() || has(values, "target"))) return;
+  const bool has_names = std::ranges::any_of(
+      sample.members, [](const TarSample::Member& member) { return !own_name(member.extension).empty(); });
+  const bool lacks_input = !has(values, "input") && !(options_.input.empty() && has_names);
+  if (!lacks_input && (options_.target.empty() || !options_.needs_target || has(values, "target"))) return;
   const std::string& wanted = lacks_input ? options_.input : options_.target;
   std::string extensions;
   for (const TarSample::Member& member : sample.members)

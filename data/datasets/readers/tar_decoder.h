@@ -12,18 +12,23 @@ namespace levin::data {
 
 /// How the members of a sample are decoded.
 struct TarDecoderOptions {
-  std::string input =
-      LEVIN_OPTION(input, "", "Extension of the members that become `input`; empty: the first image or array");
+  std::string input = LEVIN_OPTION(
+      input, "",
+      "Extension of the members that become `input`; empty: the first image, or array without a name of its own");
   std::string target = LEVIN_OPTION(target, "", "Extension of the members that become `target`; empty: cls");
   int64_t channels =
       LEVIN_OPTION(channels, 3, "Channels of decoded images: 3, or 1 for their luminance", {.min = 1, .max = 3});
+  /// Whether samples without the target that the options name are an error; samples to predict need none.
+  bool needs_target = true;
 };
 
 /// Decodes the members of a sample by the last part of their extension, in lower case.
 ///
 /// `npy` becomes an array of its own dtype; `jpg`, `jpeg` and `png` an image, uint8 [channels, height, width]; `cls` an
 /// integer, int64 []; `txt` an integer too, or else text; `bin` uint8 [bytes]. The options select the members that
-/// become `input` and `target`; other members are named by their extension. Text, and members with other extensions,
+/// become `input` and `target`; other members are named by their extension, without the `npy` at
+/// its end: `7.attention_mask.npy` is `attention_mask`. Arrays with a name of their own are `input` only if the options
+/// say so. Text, and members with other extensions,
 /// are decoded only as `input` or `target`, as uint8 [bytes]; otherwise they are skipped, with one warning per
 /// extension.
 class TarDecoder {

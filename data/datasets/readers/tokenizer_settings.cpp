@@ -47,12 +47,30 @@ std::string template_of(const SettingsJson& json, const std::string& file) {
   throw UsageError(file, ": chat_template is neither a text nor a list with one named default");
 }
 
+/// Returns model_max_length; transformers writes a very large number where there is no limit.
+std::optional<int64_t> max_length_of(const SettingsJson& json) {
+  constexpr double kNoLimit = 1e9;
+  const auto found = json.find("model_max_length");
+  if (found == json.end() || !found->is_number()) return {};
+  const double most = found->get<double>();
+  return most >= 1 && most < kNoLimit ? std::optional(static_cast<int64_t>(most)) : std::nullopt;
+}
+
 }  // namespace
 
-TokenizerSettings read_tokenizer_settings(const std::filesystem::path& tokenizer) {
+std::filesystem::path folder_of_tokenizer(const std::filesystem::path& tokenizer) {
   std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(tokenizer, ignored);
-  const std::filesystem::path folder = is_folder ? tokenizer : tokenizer.parent_path();
+  return std::filesystem::is_directory(tokenizer, ignored) ? tokenizer : tokenizer.parent_path();
+}
+
+Tokenizer open_tokenizer(const std::string& path) {
+  if (path.empty())
+    throw UsageError("tokenizer: not set; it names a folder with a tokenizer.json, such as that of the model");
+  return Tokenizer::from_file(path);
+}
+
+TokenizerSettings read_tokenizer_settings(const std::filesystem::path& tokenizer) {
+  const std::filesystem::path folder = folder_of_tokenizer(tokenizer);
   const std::string file = (folder / "tokenizer_config.json").string();
   TokenizerSettings settings{.file = file, .template_file = file};
   if (const auto text = text_of_file(settings.file)) {
@@ -62,6 +80,7 @@ TokenizerSettings read_tokenizer_settings(const std::filesystem::path& tokenizer
     settings.bos_token = token_of(json, "bos_token", settings.file);
     settings.eos_token = token_of(json, "eos_token", settings.file);
     settings.pad_token = token_of(json, "pad_token", settings.file);
+    settings.max_length = max_length_of(json);
     settings.chat_template = template_of(json, settings.file);
   }
   const std::filesystem::path jinja = folder / "chat_template.jinja";

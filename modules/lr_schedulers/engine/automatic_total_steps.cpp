@@ -10,6 +10,10 @@ namespace levin {
 int64_t automatic_total_steps(const char* scheduler, const LRSchedulerConfig& own_config,
                               const LRSchedulerContext& context) {
   const LRSchedulerConfig& config = context.outer_config ? *context.outer_config : own_config;
+  if (config.interval == Interval::Token)
+    throw UsageError(scheduler,
+                     ".total_steps: \"auto\" counts optimizer steps, and this schedule counts tokens; set it to the "
+                     "number of tokens of the run");
   if (config.interval != Interval::Step)
     throw UsageError(scheduler,
                      ".total_steps: \"auto\" counts optimizer steps; set interval to \"step\", or total_steps to the "

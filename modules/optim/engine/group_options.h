@@ -26,6 +26,8 @@ class AnyGroupOptions : public torch::optim::OptimizerOptions {
   virtual bool equals_but_lr(const torch::optim::OptimizerOptions& other) const = 0;
   /// Whether the loss is maximized.
   virtual bool maximize() const = 0;
+  /// Returns the options of groups that an optimizer with these defaults steps by another rule; null if it has none.
+  virtual std::unique_ptr<AnyGroupOptions> others() const = 0;
 
  protected:
   static void expect_two(const std::vector<double>& values, const std::string& path);
@@ -41,7 +43,7 @@ class AnyGroupOptions : public torch::optim::OptimizerOptions {
 /// An options struct (SGDOptions, AdamOptions, ...) as LibTorch's parameter groups hold it.
 ///
 /// Optional functions of the struct, found by name: check_more(options, path), to_python_names(json, options) and
-/// from_python_names(json, options).
+/// from_python_names(json, options). An optional member `others`: options of groups that are stepped by another rule.
 template <class Options>
 class GroupOptions final : public AnyGroupOptions {
  public:
@@ -78,6 +80,12 @@ class GroupOptions final : public AnyGroupOptions {
   bool maximize() const override {
     if constexpr (requires { options.maximize; }) return options.maximize;
     return false;
+  }
+  std::unique_ptr<AnyGroupOptions> others() const override {
+    if constexpr (requires { options.others; })
+      return std::make_unique<GroupOptions<decltype(options.others)>>(options.others);
+    else
+      return nullptr;
   }
 
   Options options;

@@ -1,6 +1,7 @@
 #include <levin/modules/parallel/replicas/paired_tensors.h>
 #include <ATen/ops/empty_like.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/adapted_weight.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -114,7 +115,9 @@ void PairedTensors::refresh_replica(size_t replica, bool share, const std::vecto
     const bool is_shared = share && value.device() == devices_[replica];
     if (is_shared ? elsewhere[original] || tensor.const_data_ptr() != value.const_data_ptr()
                   : !fits(tensor, value, devices_[replica])) {
+      const auto adapter = adapters::adapter_of(tensor);  // a mark of the memory, which is replaced
       tensor.set_data(is_shared ? value.detach() : at::empty_like(value, devices_[replica]));
+      if (adapter) adapters::attach(tensor, adapter);
     }
     if (kind_ == Kind::Parameter && elsewhere[original]) share_counter(tensor, value);
     const bool is_replica_changed = kind_ == Kind::Buffer && replicas_seen_[replica][i].is_changed(tensor);

@@ -2,6 +2,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/core/device/rng_guard.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/copy_adapters.h>
 #include <levin/modules/parallel/replicas/replica_devices.h>
 #include <levin/modules/parallel/replicas/replica_state.h>
 
@@ -14,7 +15,7 @@ std::shared_ptr<torch::nn::Module> clone_module(const torch::nn::Module& module,
   const c10::InferenceMode no_inference(false);
   std::shared_ptr<torch::nn::Module> clone;
   try {
-    clone = module.clone(device);
+    clone = adapters::clone_adapted(module, device);
   } catch (const c10::Error& error) {
     throw UsageError(
         module.name(), " cannot be copied to ", device, ": derive it from torch::nn::Cloneable<", module.name(),

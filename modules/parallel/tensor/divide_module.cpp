@@ -4,6 +4,7 @@
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/lora.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 
 #include <functional>
@@ -73,6 +74,11 @@ void TensorParallel::join() {
 }
 
 void divide_module(torch::nn::Module& module, const TensorGroup& group) {
+  for (const AdaptedLayer& one : adapted_layers(module))
+    if (dynamic_cast<const TensorParallel*>(one.layer.get()) != nullptr)
+      throw UsageError("tensor parallelism: ", one.name,
+                       " has an adapter, which needs the whole layer; set trainer.mesh.tensor to 1 (fsdp divides "
+                       "the memory of adapted modules), or train without adapters");
   bool found = false;
   for_each_part(module, [&](TensorParallel& part) {
     found = true;

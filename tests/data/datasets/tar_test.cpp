@@ -45,11 +45,11 @@ TEST_CASE("members become tensors by their extension") {
                         {"a/1.txt", "13"},
                         {"a/1.bin", "uvw"}});
   const Batch batch = shard.batch();
-  CHECK(batch.names() == Names{"input", "target", "mask.npy", "txt", "bin"});
+  CHECK(batch.names() == Names{"input", "target", "mask", "txt", "bin"});
   CHECK(batch.input().sizes() == at::IntArrayRef({2, 3, 4, 5}));
   CHECK(at::equal(batch.input()[1], image));
   CHECK(at::equal(batch.target(), at::tensor({7, 8}, at::kLong)));
-  CHECK(at::equal(batch["mask.npy"][1], at::arange(6).reshape({2, 3})));
+  CHECK(at::equal(batch["mask"][1], at::arange(6).reshape({2, 3})));
   CHECK(at::equal(batch["txt"], at::tensor({12, 13}, at::kLong)));
   CHECK(at::equal(batch["bin"][1], at::tensor({'u', 'v', 'w'}, at::kByte)));
 
@@ -95,7 +95,7 @@ TEST_CASE("errors of tar files name shard, byte and member or sample") {
   CHECK(OneShard({{"0.npy", array}, {"1.npy", longer}}).error() ==
         "a.tar: byte 1024: sample 1: 'input' is Long [3], but in sample 0 of the same batch Long [2]; set transforms "
         "that "
-        "give all one size");
+        "give all one size, or fill up rows by data.pad");
   CHECK(OneShard({{"0.npy", array}, {"0.cls", "1"}, {"1.npy", array}}).error() ==
         "a.tar: byte 2048: sample 1 has input, but sample 0 of the same batch has input, target");
   CHECK(OneShard({{"0.npy", array}, {"0.npy", array}}).error() ==

@@ -157,6 +157,14 @@ def main():
     check("head", lora(r=3, target_modules=["v_proj", "o_proj"], modules_to_save=["score"]), gradient_clip_val=0.05)
     check("patterns", lora(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"], rank_pattern={"layers.1.attn.q_proj": 2},
                            alpha_pattern={"layers.0.attn.v_proj": 5}))
+    check("dora", lora(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"], use_dora=True))
+    # Magnitudes begin as the norms of the weights' rows.
+    start = weights_of(fit("dora_start", {"targets": ["q_proj"], "dora": True}, max_steps=1) / "adapter")
+    for index, layer in enumerate(base().layers):
+        norms = layer.attn.q_proj.weight.norm(dim=1)
+        name = f"base_model.model.layers.{index}.attn.q_proj.lora_magnitude_vector"
+        if (start[name] - norms).abs().max() > 0.0101:  # one step of AdamW moves them by the rate at most
+            sys.exit("dora: other magnitudes at the start")
     # Two ranks equal one process that accumulates two batches, from levin's own initial values.
     own = {"targets": ["q_proj", "v_proj"], "rank": 4}
     alone = weights_of(fit("alone", own, max_steps=10, accumulate_grad_batches=2) / "adapter")

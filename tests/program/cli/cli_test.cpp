@@ -225,7 +225,8 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, transforms, optimizers, adapters, lr_schedulers, callbacks, precisions, strategies, loggers, "
+        "models, data, transforms, optimizers, adapters, objectives, lr_schedulers, callbacks, precisions, strategies, "
+        "loggers, "
         "profilers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})

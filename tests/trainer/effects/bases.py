@@ -87,6 +87,11 @@ LOGGERS = {
 }
 
 
+def text_files(folder, kind):
+    parts = {f"{key}files": [f"{folder}/texts/{part}_{kind}.jsonl"] for key, part in (("", "train"), ("val_", "val"), ("test_", "test"))}
+    return {**parts, "tokenizer": f"{folder}/bert", "batch_size": 16}
+
+
 def models(folder):
     table = {"class": "Csv", "file": f"{folder}/tables/train.csv", "val_file": f"{folder}/tables/val.csv",
              "categories": ["color"], "batch_size": 16}
@@ -97,13 +102,29 @@ def models(folder):
     return {
         "CausalLM": ({"class": "CausalLM", "folder": f"{folder}/llama"}, tokens),
         "ImageClassifier": (MLP, DIGITS),
+        **{name: ({"class": name, "folder": f"{folder}/bert"}, {"class": data, **text_files(folder, kind)})
+           for name, data, kind in (("SequenceClassifier", "LabeledTexts", "labeled"), ("TokenClassifier", "TaggedWords", "tagged"),
+                                    ("SentenceEncoder", "TextPairs", "pairs"))},
         "LanguageModel": ({"class": "LanguageModel", "block_size": 16, "layers": 1, "heads": 2, "embedding": 8}, text),
         "MLPClassifier": ({"class": "MLPClassifier", "hidden": [4, 4]}, {**table, "target": "label", "ignore": ["amount"]}),
         "MLPRegressor": ({"class": "MLPRegressor", "hidden": [4, 4]},
                          {**table, "target": "amount", "target_type": "number", "ignore": ["label"]}),
+        "PretrainedImageClassifier": ({"class": "PretrainedImageClassifier", "folder": f"{folder}/resnet"},
+                                      {"class": "ImageFolder", "root": f"{folder}/images", "image_size": 8, "batch_size": 11}),
         "ProgramModule": ({"class": "ProgramModule", "program": f"{folder}/programs/net.pt2"}, arrays),
         "ScriptModule": ({"class": "ScriptModule", "file": f"{folder}/programs/net.ts"}, arrays),
     }
+
+
+OBJECTIVES = {
+    "DPO": lambda folder: {"class": "DPO", "reference": f"{folder}/llama"},
+    "Distillation": lambda folder: {"class": "Distillation", "teacher": f"{folder}/llama"},
+}
+
+
+def preferences(folder):
+    files = {f"{key}files": [f"{folder}/lines/{part}_pairs.jsonl"] for key, part in (("", "train"), ("val_", "val"), ("test_", "test"))}
+    return {**files, "tokenizer": f"{folder}/llama", "chosen_field": "completion", "rejected_field": "answer"}
 
 
 def data_modules(folder):
@@ -126,6 +147,9 @@ def data_modules(folder):
                  "test_shards": [f"{folder}/shards/5.tar"], "input": "npy"}, images),
         "TextJsonl": ({"files": [f"{folder}/lines/train.jsonl"], "val_files": [f"{folder}/lines/val.jsonl"],
                        "test_files": [f"{folder}/lines/test.jsonl"], "tokenizer": f"{folder}/llama"}, tables["CausalLM"][0]),
+        "TextPreferences": (preferences(folder), {**tables["CausalLM"][0], "objective": OBJECTIVES["DPO"](folder)}),
+        **{tables[name][1]["class"]: (tables[name][1], tables[name][0])
+           for name in ("SequenceClassifier", "TokenClassifier", "SentenceEncoder")},
         "TokenFile": ({**tables["CausalLM"][1], "val_files": [f"{folder}/lines/val.bin"],
                        "test_files": [f"{folder}/lines/test.bin"]}, tables["CausalLM"][0]),
         "Text": ({**tables["LanguageModel"][1], "level": "characters"}, {**tables["LanguageModel"][0], "vocab_size": 10}),
@@ -144,6 +168,11 @@ def base_of(kind, name, folder):
         return config(model=model, data={"class": name, "batch_size": 16, **data}), ("data",)
     if kind == "optimizer":
         return config(model={**MLP, "optimizer": {"class": name, **OPTIMIZERS.get(name, {})}}), ("model", "optimizer")
+    if kind == "objective":
+        model, data = models(folder)["CausalLM"]
+        if name == "DPO":
+            data = {"class": "TextPreferences", "batch_size": 16, **preferences(folder)}
+        return config(model={**model, "objective": OBJECTIVES[name](folder)}, data=data), ("model", "objective")
     if kind == "adapter":
         model, data = models(folder)["CausalLM"]
         return config(model={**model, "adapter": {"class": name}}, data=data), ("model", "adapter")
@@ -170,6 +199,10 @@ def base_of(kind, name, folder):
         model = {"class": "ProgramModule", "program": f"{folder}/programs/parts.pt2", "optimizer": {"class": "SGD", "lr": 0.1}}
         return (config({"max_epochs": 3, "callbacks": [{"class": name, **CALLBACKS[name]}]}, model, data),
                 ("trainer", "callbacks", 0))
+    if kind == "callback" and name == "SampleText":
+        model, data = models(folder)["CausalLM"]
+        texts = {"class": name, "prompts": ["abc"], "tokens": 4}
+        return config({"callbacks": [texts]}, model=model, data=data), ("trainer", "callbacks", 0)
     if kind == "callback" and name == "SampleImages":
         return config({"callbacks": [{"class": name, "source": "batch"}]}), ("trainer", "callbacks", 0)
     if kind == "callback":

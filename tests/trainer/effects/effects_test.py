@@ -29,7 +29,7 @@ from run_signature import differences, signature_of
 from small_data import write_programs, write_small_data
 
 # What an option of such a class must change: more than words.
-LEARNS = {"adapter", "optimizer", "lr_scheduler", "transform", "module", "data_module"}
+LEARNS = {"adapter", "objective", "optimizer", "lr_scheduler", "transform", "module", "data_module"}
 
 
 def options_of(schema):

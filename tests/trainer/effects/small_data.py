@@ -15,7 +15,9 @@ import safetensors.numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
+from small_bert import write_bert  # noqa: E402
 from small_llama import write_llama  # noqa: E402
+from small_resnet import write_resnet  # noqa: E402
 
 
 def png(pixels):
@@ -227,6 +229,40 @@ def write_lines(folder, generator):
         generator.integers(0, 256, 700, dtype=numpy.uint16).tofile(folder / f"{part}.bin")
 
 
+WORDS = "good fine great bad poor awful film book song was the a very".split()
+
+
+def write_texts(folder):
+    """Texts with labels, words with tags, and pairs of texts with scores, each also in fields of other names."""
+    folder.mkdir()
+    words = random.Random(11)
+
+    def text():
+        return " ".join(words.choices(WORDS, k=words.randint(3, 12)))
+
+    for part, count in (("train", 40), ("val", 16), ("test", 16)):
+        labeled, tagged, pairs = [], [], []
+        for i in range(count):
+            labeled.append({"text": text(), "body": text(), "second": text(), "label": ("bad", "good")[i % 2], "kind": i % 3 % 2})
+            lists = [text().split() for _ in range(2)]
+            tags = [[("O", "THING")[words.randrange(2)] for _ in range(12)] for _ in range(2)]
+            tagged.append({"tokens": lists[0], "tags": tags[0][:len(lists[0])], "words": lists[0][::-1], "kinds": tags[1][:len(lists[0])]})
+            pairs.append({"sentence1": text(), "sentence2": text(), "first": text(), "second": text(), "score": words.randrange(6)})
+        for name, records in (("labeled", labeled), ("tagged", tagged), ("pairs", pairs)):
+            (folder / f"{part}_{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def write_bert_weights(folder):
+    """All weights of a module with an encoder, and those but one, as levin names them."""
+    own = {f"bert.{name}": value for name, value in safetensors.numpy.load_file(folder / "bert/model.safetensors").items()}
+    head = {"classifier.weight": numpy.ones((2, 8), numpy.float32), "classifier.bias": numpy.zeros(2, numpy.float32)}
+    bare = {name: value for name, value in own.items() if "pooler" not in name}
+    for module, weights in (("SequenceClassifier", own | head), ("TokenClassifier", bare | head), ("SentenceEncoder", bare)):
+        safetensors.numpy.save_file(weights, folder / f"{module}.safetensors")
+        part = {name: value * 2 for name, value in weights.items() if "word_embeddings" not in name}
+        safetensors.numpy.save_file(part, folder / f"{module}_part.safetensors")
+
+
 def write_small_data(folder):
     generator = numpy.random.default_rng(7)
     write_idx(folder / "idx", generator)
@@ -237,9 +273,19 @@ def write_small_data(folder):
     write_shards(folder / "shards", generator)
     write_weights(folder / "weights.safetensors")
     (folder / "text.txt").write_text("".join(random.Random(5).choices("abcdefgh \n", k=700)))
+    write_bert(folder / "bert", WORDS)
+    write_bert(folder / "odd_bert", WORDS, {"odd_field": 3})
+    write_bert_weights(folder)
+    write_texts(folder / "texts")
     write_llama(folder / "llama")
     write_llama(folder / "odd_llama", {"odd_field": 3})
     part = safetensors.numpy.load_file(folder / "llama/model.safetensors")
     part.pop("lm_head.weight")
     safetensors.numpy.save_file({name: value * 2 for name, value in part.items()}, folder / "llama_part.safetensors")
+    write_resnet(folder / "resnet")
+    write_resnet(folder / "odd_resnet", {"odd_field": 3})
+    part = safetensors.numpy.load_file(folder / "resnet/model.safetensors")
+    part.pop("classifier.1.weight")
+    safetensors.numpy.save_file({name: numpy.asarray(value * 2) for name, value in part.items()},
+                                folder / "resnet_part.safetensors")
     write_lines(folder / "lines", generator)

@@ -93,6 +93,9 @@ CASES = [
     (images("val_fraction"), 0.5, {"data": {"root": "FOLDER/whole"}}),
     (images("split_seed"), 3, {"data": {"root": "FOLDER/whole"}}),
     (images("resize_size", resize="exact"), 9, {"data": {"resize": "center_crop"}}),
+    *((images(option, preprocessor="FOLDER/resnet"), value, {"data": {"preprocessor": ""}}) for option, value in
+      (("image_size", 9), ("resize", "exact_crop"), ("resize_size", 300), ("interpolation", "bicubic"), ("mean", [0.1]),
+       ("std", [0.1]))),
     (("data.shuffle_buffer", {"data": {"class": "Tar", "shards": ["a.tar"], "shuffle": False}}), 9, {"data": {"shuffle": True}}),
     (optimizer("SGD", "dampening"), 0.5, {"model": {"optimizer": {"momentum": 0.9}}}),
     (optimizer("LARS", "nesterov", momentum=0), True, {"model": {"optimizer": {"momentum": 0.9}}}),
