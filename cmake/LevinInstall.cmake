@@ -57,8 +57,8 @@ install(TARGETS levin levin_commands EXPORT levinTargets
 install(TARGETS levin_c_static EXPORT levinTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS levin_c LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES hosts/c/c_api.h hosts/mpi/levin_mpi.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
-install(FILES hosts/fortran/levin.f90 hosts/fortran/levin_mpi.f90 hosts/fortran/levin_texts.f90
-  hosts/fortran/descriptor.c DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/fortran")
+install(DIRECTORY hosts/fortran/ DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/fortran"
+  FILES_MATCHING PATTERN "*.f90" PATTERN "*.c" PATTERN "*.h" PATTERN "fpm.toml")
 install(FILES hosts/mpi/levin_mpi.c DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/mpi")
 # CMake itself strips no archives.
 set(levin_archives levin_c_static)

@@ -10,12 +10,17 @@ if(NOT TARGET levin::c)
 endif()
 
 function(levin_add_fortran)
-  add_library(levin_fortran STATIC "${LEVIN_HOSTS_SOURCES}/fortran/levin.f90"
-    "${LEVIN_HOSTS_SOURCES}/fortran/levin_mpi.f90" "${LEVIN_HOSTS_SOURCES}/fortran/levin_texts.f90"
-    "${LEVIN_HOSTS_SOURCES}/fortran/descriptor.c")
+  file(GLOB sources "${LEVIN_HOSTS_SOURCES}/fortran/*.f90" "${LEVIN_HOSTS_SOURCES}/fortran/*.c")
+  add_library(levin_fortran STATIC ${sources})
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/levin_modules")
   set_target_properties(levin_fortran PROPERTIES Fortran_MODULE_DIRECTORY "${modules}" POSITION_INDEPENDENT_CODE ON)
   target_include_directories(levin_fortran INTERFACE "${modules}")
+  # ISO_Fortran_binding.h is the Fortran compiler's; gcc finds that of gfortran by itself.
+  if(CMAKE_Fortran_COMPILER_ID STREQUAL "LLVMFlang")
+    get_filename_component(flang "${CMAKE_Fortran_COMPILER}" REALPATH)
+    get_filename_component(flang "${flang}" DIRECTORY)
+    target_compile_options(levin_fortran PRIVATE "$<$<COMPILE_LANGUAGE:C>:-I${flang}/../include/flang>")
+  endif()
   target_link_libraries(levin_fortran PUBLIC levin::c)
   add_library(levin::fortran ALIAS levin_fortran)
 endfunction()

@@ -159,26 +159,45 @@ Batch BatchMaker::make(const levin_array* arrays, size_t count, const InputDtype
   const auto tensor = [&](size_t place) { return converted(tensor_at(place, arrays[place]), dtypes); };
   if (count <= 2 && arrays[0].name == nullptr && arrays[count - 1].name == nullptr)
     return Batch(tensor(0), count == 2 ? tensor(1) : at::Tensor());
-  Batch batch;
+  return named_batch(arrays, count, dtypes);
+}
+
+Batch BatchMaker::named_batch(const levin_array* arrays, size_t count, const InputDtypes& dtypes) {
+  tensors_.resize(count);
+  for (size_t i = 0; i < count; ++i) tensors_[i] = converted(tensor_at(i, arrays[i]), dtypes);
+  if (has_newest(arrays, count)) return newest_;
+  newest_ = {};
+  newest_names_.clear();
   for (size_t i = 0; i < count; ++i) {
-    at::Tensor one = tensor(i);
-    const std::string name = input_name(arrays[i], i);
-    if (batch.contains(name)) throw UsageError("two arrays have the name ", name);
-    batch.set(name, std::move(one));
+    newest_names_.push_back(input_name(arrays[i], i));
+    if (newest_.contains(newest_names_.back())) throw UsageError("two arrays have the name ", newest_names_.back());
+    newest_.set(newest_names_.back(), tensors_[i]);
   }
-  return batch;
+  newest_tensors_ = tensors_;
+  return newest_;
+}
+
+bool BatchMaker::has_newest(const levin_array* arrays, size_t count) const {
+  if (newest_tensors_.size() != count || newest_names_.size() != count) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (arrays[i].name == nullptr || newest_names_[i] != arrays[i].name || !newest_tensors_[i].is_same(tensors_[i]))
+      return false;
+  return true;
 }
 
 void Results::set(const Batch& batch) {
   if (batch.is_own()) throw UsageError("the function returns a struct of the program's own, which C has no arrays for");
-  const std::vector<std::string> names = batch.names();
-  for (const std::string& name : names)
-    if (batch.is_list(name)) throw UsageError("the function returns a list, ", name, ", which C has no array for");
-  tensors_.resize(names.size());
-  for (size_t i = 0; i < names.size(); ++i) {
-    tensors_[i].first = names[i];
-    tensors_[i].second = batch[names[i]];
-  }
+  size_t count = 0;
+  batch.visit([&](std::string_view name, const at::Tensor* tensor) {
+    if (tensor == nullptr) throw UsageError("the function returns a list, ", name, ", which C has no array for");
+    ++count;
+  });
+  tensors_.resize(count);  // and the texts keep their memory
+  size_t place = 0;
+  batch.visit([&](std::string_view name, const at::Tensor* tensor) {
+    tensors_[place].first = name;
+    tensors_[place++].second = *tensor;
+  });
 }
 
 void Results::detach() {

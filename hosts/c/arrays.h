@@ -48,8 +48,14 @@ class BatchMaker {
     bool is_of(const levin_array& array) const;
   };
   at::Tensor tensor_at(size_t place, const levin_array& array);
+  Batch named_batch(const levin_array* arrays, size_t count, const InputDtypes& dtypes);
+  /// Whether the newest named batch has these names and, in `tensors_`, these tensors.
+  bool has_newest(const levin_array* arrays, size_t count) const;
 
   std::vector<Kept> kept_ = {};
+  std::vector<at::Tensor> tensors_ = {}, newest_tensors_ = {};
+  std::vector<std::string> newest_names_ = {};
+  Batch newest_ = {};
 };
 
 /// Returns the name of the array at a place of a batch.

@@ -153,8 +153,10 @@ LEVIN_API void levin_model_destroy(levin_model* model);
 /* Writes the weights: .pt, .pth, .bin for PyTorch, or .safetensors. */
 LEVIN_API levin_status levin_model_save(levin_model* model, const char* path);
 
-/* Describes the inputs and the outputs of a model that has an example: names, dtypes and shapes, whose first size is
- * the example's number of samples. Refused for a model without one. */
+/* Describes the inputs and the outputs (of levin_model_run without a function) before any run. A model with an example
+ * of its own gives that, with its data. Of others the config or the file tells: there is no data, a size of -1 may
+ * differ from batch to batch, and the dtype or the rank (without a shape) is -1 where a TorchScript does not tell.
+ * Refused for a plugin's class without an example, and if sizes come from a run's data. */
 LEVIN_API levin_status levin_model_input_count(levin_model* model, size_t* count);
 LEVIN_API levin_status levin_model_input(levin_model* model, size_t place, levin_array* array);
 LEVIN_API levin_status levin_model_output_count(levin_model* model, size_t* count);

@@ -57,28 +57,51 @@ Batch Model::evaluate(const BatchFunction& function, const Batch& batch) {
 }
 
 void Model::run(const char* function, const levin_array* inputs, size_t count) {
+  const std::string_view name = function == nullptr ? "predict_step" : function;
+  if (!function_ || function_name_ != name) {
+    function_ = function_of(*module_, std::string(name));
+    function_name_ = name;
+  }
   const Batch batch = batches_.make(inputs, count, inputs_.dtypes());
-  results_.set(evaluate(function_of(*module_, function == nullptr ? "predict_step" : function), batch));
+  results_.set(evaluate(function_, batch));
 }
 
-void Model::find_example() {
-  if (has_example_) return;
+void Model::find_signature() {
+  if (signature_) return;
   const Batch& example = module_->example_input;
-  if (example.empty())
-    throw UsageError("the model has no example, so that its inputs and outputs are not known before it is run");
+  if (example.empty()) {
+    signature_ = signature_of(*module_);
+    return;
+  }
   example_inputs_.set(example);
   example_outputs_.set(evaluate(function_of(*module_, "predict_step"), example));
-  has_example_ = true;
+  signature_.emplace();
 }
 
-const Results& Model::example_inputs() {
-  find_example();
-  return example_inputs_;
+size_t Model::input_count() {
+  find_signature();
+  return example_inputs_.count() + signature_->inputs.size();
 }
 
-const Results& Model::example_outputs() {
-  find_example();
-  return example_outputs_;
+size_t Model::output_count() {
+  find_signature();
+  return example_outputs_.count() + signature_->outputs.size();
+}
+
+void Model::describe_input(size_t place, levin_array& array) {
+  find_signature();
+  if (example_inputs_.count() > 0)
+    example_inputs_.give(place, array);
+  else
+    describe(signature_->inputs, place, array);
+}
+
+void Model::describe_output(size_t place, levin_array& array) {
+  find_signature();
+  if (example_inputs_.count() > 0)
+    example_outputs_.give(place, array);
+  else
+    describe(signature_->outputs, place, array);
 }
 
 const Results& Model::weights() {

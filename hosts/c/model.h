@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/hosts/c/arrays.h>
 #include <levin/hosts/c/handles.h>
+#include <levin/hosts/c/signature.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/training_modes.h>
 
@@ -35,14 +36,18 @@ class Model {
   /// Evaluates a function of the module without gradients; the modes of its parts are afterwards as before.
   void run(const char* function, const levin_array* inputs, size_t count);
   const Results& results() const { return results_; }
-  /// The example of the module, and what predict_step makes of it. Throws levin::UsageError without an example.
-  const Results& example_inputs();
-  const Results& example_outputs();
+  /// What the module takes and returns: its example and what predict_step makes of it, else its signature. Throws
+  /// levin::UsageError as signature_of.
+  size_t input_count();
+  size_t output_count();
+  /// Throws levin::UsageError if there is no such place.
+  void describe_input(size_t place, levin_array& array);
+  void describe_output(size_t place, levin_array& array);
   /// The weights by the order of the state dict.
   const Results& weights();
 
  private:
-  void find_example();
+  void find_signature();
   /// Calls a function of the module in evaluation and without gradients.
   Batch evaluate(const BatchFunction& function, const Batch& batch);
 
@@ -51,7 +56,9 @@ class Model {
   std::optional<TrainingModes> modes_ = {};  ///< kept between runs
   BatchMaker batches_ = {};
   Results results_ = {}, example_inputs_ = {}, example_outputs_ = {}, weights_ = {};
-  bool has_example_ = false;
+  std::string function_name_ = {};
+  BatchFunction function_ = {};  ///< the newest one, of this name: a list of all costs allocations
+  std::optional<Signature> signature_ = {};
 };
 
 using Models = Handles<levin_model, Model>;

@@ -55,20 +55,16 @@ levin_status levin_model_save(levin_model* model, const char* path) {
 }
 
 levin_status levin_model_input_count(levin_model* model, size_t* count) {
-  return guarded("levin_model_input_count",
-                 [&] { given(count, "the count") = models().at(model)->example_inputs().count(); });
+  return guarded("levin_model_input_count", [&] { given(count, "the count") = models().at(model)->input_count(); });
 }
 levin_status levin_model_input(levin_model* model, size_t place, levin_array* array) {
-  return guarded("levin_model_input",
-                 [&] { models().at(model)->example_inputs().give(place, given(array, "the array")); });
+  return guarded("levin_model_input", [&] { models().at(model)->describe_input(place, given(array, "the array")); });
 }
 levin_status levin_model_output_count(levin_model* model, size_t* count) {
-  return guarded("levin_model_output_count",
-                 [&] { given(count, "the count") = models().at(model)->example_outputs().count(); });
+  return guarded("levin_model_output_count", [&] { given(count, "the count") = models().at(model)->output_count(); });
 }
 levin_status levin_model_output(levin_model* model, size_t place, levin_array* array) {
-  return guarded("levin_model_output",
-                 [&] { models().at(model)->example_outputs().give(place, given(array, "the array")); });
+  return guarded("levin_model_output", [&] { models().at(model)->describe_output(place, given(array, "the array")); });
 }
 
 levin_status levin_model_run(levin_model* model, const char* function, const levin_array* inputs, size_t count) {

@@ -95,6 +95,27 @@ if(pkg_config AND cc)
     sh -c "${cc} ${SOURCE}/tests/hosts/c/plain_c.c -o ${WORK}/c_consumer/by_pkg_config $(${pkg_config} --cflags --libs levin_c) -lm"
     COMMAND_ERROR_IS_FATAL ANY)
 endif()
+find_program(gfortran gfortran)
+if(pkg_config AND cc AND gfortran)
+  set(words "${pkg_config} --variable=fortran_sources levin_c" "${pkg_config} --cflags --libs levin_c")
+  list(TRANSFORM words REPLACE "(.+)" "$(\\1)")
+  list(GET words 0 sources)
+  list(GET words 1 flags)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${prefix}/lib/pkgconfig"
+    sh -c "${gfortran} ${sources} ${SOURCE}/tests/package/c_consumer/program.f90 -o fortran_by_pkg_config ${flags} && ./fortran_by_pkg_config"
+    WORKING_DIRECTORY "${WORK}/c_consumer" COMMAND_ERROR_IS_FATAL ANY)
+endif()
+# The Fortran package manager, where it is installed.
+find_program(fpm fpm)
+if(pkg_config AND cc AND gfortran AND fpm)
+  set(project "${prefix}/share/levin/by_fpm")
+  configure_file("${SOURCE}/tests/package/c_consumer/program.f90" "${project}/app/main.f90" COPYONLY)
+  file(WRITE "${project}/fpm.toml" "name = \"closure\"\n[dependencies]\nlevin = { path = \"../fortran\" }\n")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${prefix}/lib/pkgconfig"
+    sh -c "FPM_CFLAGS=\"$(${pkg_config} --cflags levin_c)\" FPM_LDFLAGS=\"$(${pkg_config} --libs-only-L --libs-only-other levin_c)\" ${fpm} run"
+    WORKING_DIRECTORY "${project}" COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE_RECURSE "${project}")
+endif()
 
 # The classes of docs/extending.md in a plugin of the installed program.
 if(PYTHON AND EXISTS "${prefix}/bin/levin")

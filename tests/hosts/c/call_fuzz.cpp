@@ -55,6 +55,14 @@ class Caller {
         return levin_model_run(model(), function(), arrays(), count());
       case 5: {
         levin_array array = out();
+        if (below(4) == 0) {
+          size_t known = 0;
+          return below(2) ? levin_model_input_count(model(), below(9) ? &known : nullptr)
+                          : levin_model_output_count(model(), &known);
+        }
+        if (below(3) == 0)
+          return below(2) ? levin_model_input(model(), below(3), &array)
+                          : levin_model_output(model(), below(2), &array);
         return levin_model_result(model(), below(3), &array);
       }
       case 6: {

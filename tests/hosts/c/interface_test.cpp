@@ -402,7 +402,7 @@ TEST_CASE("Wrong calls are refused, each with what is wrong, and change nothing"
   refused(levin_model_result(model, 0, &result), "there are 0");
   ok(levin_model_run(model, nullptr, &array, 1));
   refused(levin_model_result(model, 1, &result), "there are 1");
-  refused(levin_model_input(model, 0, &result), "no example");
+  refused(levin_model_input(model, 1, &result), "there is no array 1");
   levin_session* session = nullptr;
   int32_t wanted = 0;
   refused(levin_session_next(session, &wanted), "it is null");

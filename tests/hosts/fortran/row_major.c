@@ -93,3 +93,13 @@ void row_major_classes(const char* config, int32_t steps, double* flat, int64_t 
   read_weights(session, flat, size);
   levin_session_destroy(session);
 }
+
+/* Calls the deleter of a tensor of DLPack, as another library does. */
+void delete_dlpack(struct DLManagedTensor* tensor) {
+  struct managed { /* the struct of dlpack.h, whose first part has 48 bytes */
+    char tensor[48];
+    void* context;
+    void (*deleter)(struct DLManagedTensor*);
+  };
+  ((struct managed*)tensor)->deleter(tensor);
+}
