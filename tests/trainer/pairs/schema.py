@@ -108,6 +108,8 @@ VALUES = {
     "optimizer.Adafactor.d": [2],
     "lr_scheduler.OneCycleLR.final_div_factor": [10],
     "optimizer.LBFGS.max_iter": [2],
+    "optimizer.Muon.ns_coefficients": [[3.0, -4.0, 1.5]],
+    "optimizer.Muon.others": [{"lr": 0.01}],
     "optimizer.SGD.momentum": [0.9],
     "optimizer.SGD.weight_decay": [0.01],
 }
@@ -175,6 +177,8 @@ SKIPPED = {
     "callback.DieAt": "is the test's own",
     "callback.ThrowAt": "is the test's own",
     "callback.SampleImages": "needs images",
+    "callback.SampleText": "needs a language model",
+    "optimizer.SparseAdam": "needs sparse gradients",
     "callback.ClassificationReport.output_dir": _WHERE,
     "callback.ModelCheckpoint.dirpath": _WHERE,
     "callback.OnExceptionCheckpoint.dirpath": _WHERE,
