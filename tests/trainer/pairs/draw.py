@@ -127,8 +127,9 @@ class Drawing:
         if a_value == "manual":
             return b.slot == "steps" or bool(names(b) & _NOT_MANUAL) or b.slot.endswith((".interval", ".frequency"))
         if a_value == "pairs":
-            # Complex parameters stay complex64 in every precision, as in PyTorch.
-            return (b.slot == "precision" and b_value != "32-true") or names(b) & {"callback.ModelPruning", "part.sparse", "part.batch_norm"} != set()
+            # Complex parameters stay complex64 in every precision, as in PyTorch. To Muon, pairs of numbers are a matrix.
+            return (b.slot == "precision" and b_value != "32-true") or names(b) & {
+                "callback.ModelPruning", "part.sparse", "part.batch_norm", "optimizer=Muon"} != set()
         return False
 
     def closed(self, items, dice):
