@@ -41,18 +41,21 @@ Batch two_texts(const at::Tensor& target = {}) {
 }  // namespace
 
 TEST_CASE("an encoder's config that changes what levin computes is refused by the field's name") {
-  CHECK(contains(refused_encoder_config("bert", {{"position_embedding_type", "relative_key"}}), "position_embedding_type: is"));
+  CHECK(contains(refused_encoder_config("bert", {{"position_embedding_type", "relative_key"}}),
+                 "position_embedding_type: is"));
   CHECK(contains(refused_encoder_config("bert", {{"is_decoder", true}}), "is_decoder: is true"));
   CHECK(contains(refused_encoder_config("bert", {{"odd_field", 3}}), "the fields odd_field change"));
   CHECK(contains(refused_encoder_config("bert", {{"hidden_act", "mish"}}), "hidden_act: levin does not compute mish"));
   CHECK(contains(refused_encoder_config("bert", {{"num_attention_heads", 3}}), "3 attention heads do not divide 16"));
   CHECK(contains(refused_encoder_config("bert", {{"hidden_dropout_prob", 1}}), "a rate is 1; it is below 1"));
-  CHECK(contains(refused_encoder_config("bert", {{"id2label", {{"0", "a"}, {"2", "b"}}}}), "id2label: expected an object"));
+  CHECK(contains(refused_encoder_config("bert", {{"id2label", {{"0", "a"}, {"2", "b"}}}}),
+                 "id2label: expected an object"));
   CHECK(contains(refused_encoder_config("bert", {{"id2label", {{"0", 1}}}}), "id2label: expected an object"));
   CHECK(contains(refused_encoder_config("bert", {{"problem_type", "ranking"}}), "problem_type: expected regression"));
   CHECK(contains(refused_encoder_config("roberta", {{"max_position_embeddings", 2}}), "the first token is at 2"));
   CHECK(contains(refused_encoder_config("roberta", {{"pad_token_id", 20}}), "the vocabulary has 20 tokens"));
-  CHECK(contains(refused_encoder_config("mpnet", {{"relative_attention_num_buckets", 16}}), "relative_attention_num_buckets"));
+  CHECK(contains(refused_encoder_config("mpnet", {{"relative_attention_num_buckets", 16}}),
+                 "relative_attention_num_buckets"));
   CHECK(contains(refused_encoder_config("bert", {{"hidden_size", 1 << 30}, {"vocab_size", 1 << 30}}), "parameters"));
   CHECK(contains(error_text<UsageError>([] { levin::nn::encoder_config({{"model_type", "bart"}}, "config.json"); }),
                  "levin has no encoder of the type bart"));
