@@ -5,17 +5,12 @@
 #include <c10/util/Type.h>
 #include <levin/core/device/memory_format.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 
 #include <algorithm>
 
 namespace levin {
 namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 int64_t rows(const at::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.size(0); }
 

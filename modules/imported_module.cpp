@@ -2,6 +2,7 @@
 #include <levin/core/run/run.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/nn/configured_optimizer.h>
 
 #include <algorithm>
@@ -9,12 +10,6 @@
 
 namespace levin {
 namespace {
-
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 /// "features.pair.0" is also found as "pair.0", and as "0".
 std::string name_in(const Batch& batch, std::string name) {
@@ -29,9 +24,9 @@ void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t 
   required_inputs_ = required;
   const size_t given = choices().inputs.size();
   if (given > 0 && (given < required_inputs_ || given > parameter_names_.size()))
-    throw UsageError("model.inputs: names ", given, " entries of the batch (", joined_names(choices().inputs),
+    throw UsageError("model.inputs: names ", given, " entries of the batch (", joined(choices().inputs),
                      "), and forward of ", choices().file, " takes ", parameter_names_.size(), " (",
-                     joined_names(parameter_names_), ")");
+                     joined(parameter_names_), ")");
 }
 
 std::vector<ImportedTensor> ImportedModule::described_inputs() const {
@@ -75,8 +70,8 @@ std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
       break;
     }
     if (!has_it && (i > 0 || !batch.contains("input")))
-      throw UsageError("model.inputs: forward of ", choices().file, " takes ", joined_names(parameter_names_),
-                       "; the batch has no '", parameter_names_[i], "', it has ", joined_names(batch.names()),
+      throw UsageError("model.inputs: forward of ", choices().file, " takes ", joined(parameter_names_),
+                       "; the batch has no '", parameter_names_[i], "', it has ", joined(batch.names()),
                        "; name its entries in forward's order with --model.inputs");
     used.push_back(has_it ? name : "input");
   }
@@ -92,7 +87,7 @@ void ImportedModule::warn_of_unused(const Batch& batch, const std::vector<std::s
   for (const std::string& name : batch.names())
     if (name != "target" && std::ranges::count(used, name) == 0)
       console::warn("the batch has '" + name + "', which forward of " + choices().file + " (" +
-                    joined_names(parameter_names_) +
+                    joined(parameter_names_) +
                     ") does not get; give it a parameter of this name, or name its "
                     "inputs with --model.inputs");
 }

@@ -17,7 +17,7 @@ std::string number_text(double value) {
   return Json(value).dump();
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_choices(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + (word.empty() ? "\"\"" : word);
   return text;
@@ -118,7 +118,7 @@ void throw_unexpected(const std::string& path, const std::string& expected, cons
 }
 
 std::string Limits::to_text() const {
-  if (!choices.empty()) return "one of " + joined(choices);
+  if (!choices.empty()) return "one of " + joined_choices(choices);
   std::string text;
   const auto add = [&text](const char* words, const std::optional<double>& bound) {
     if (bound) text += (text.empty() ? "" : " and ") + std::string(words) + " " + number_text(*bound);

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/datasets/readers/length_groups.h>
 
 #include <numeric>
@@ -67,12 +68,6 @@ Table without_target(const Table& table) {
   auto values = table.values();
   values.erase("target");
   return Table(std::move(values));
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 }  // namespace

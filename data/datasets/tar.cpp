@@ -1,5 +1,6 @@
 #include <levin/data/datasets/tar.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/datasets/readers/convert_field.h>
 #include <levin/data/datasets/readers/pad_rows.h>
@@ -153,8 +154,7 @@ void TarDataset::convert(Batch& batch) const {
   const auto check = [&](const std::string& name, const char* option) {
     if (batch.contains(name)) return true;
     if (name == "target") return false;
-    std::string names;
-    for (const std::string& known : batch.names()) names += (names.empty() ? "" : ", ") + known;
+    const std::string names = joined(batch.names());
     throw UsageError("data.", option, ": the samples have no field '", name, "'; they have ", names);
   };
   for (const auto& [name, value] : options_.field_options.pad.values()) check(name, "pad");

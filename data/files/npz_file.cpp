@@ -3,6 +3,7 @@
 #include <levin/core/state/crc32.h>
 #include <levin/core/state/format/zip_format.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/npy_file.h>
 
@@ -45,8 +46,7 @@ std::vector<std::string> NpzFile::names() const {
 at::Tensor NpzFile::array(const std::string& name) const {
   const ZipRecord* const record = zip_.find(name + std::string(kArrayEnding));
   if (!record) {
-    std::string text;
-    for (const std::string& known : names()) text += (text.empty() ? "" : ", ") + known;
+    const std::string text = joined(names());
     throw UsageError(name_, ": no array '", name, "'; it holds ", text.empty() ? "nothing" : text,
                      did_you_mean(name, names()));
   }

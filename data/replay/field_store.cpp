@@ -2,20 +2,11 @@
 #include <ATen/core/Formatting.h>
 #include <ATen/ops/empty.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 
 #include <algorithm>
 
 namespace levin::data {
-namespace {
-
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-}  // namespace
-
 FieldList fields_of(const Batch& batch) {
   if (batch.is_own())
     throw UsageError(
@@ -43,8 +34,8 @@ int64_t FieldStore::take(const FieldList& batch) {
   }
   if (!is_allocated()) allocate(batch, 1);
   if (batch.names != names())
-    throw UsageError(owner_, "::add: the batch holds ", joined_names(batch.names), "; the buffer holds ",
-                     joined_names(names()), ", as its first batch did");
+    throw UsageError(owner_, "::add: the batch holds ", joined(batch.names), "; the buffer holds ", joined(names()),
+                     ", as its first batch did");
   for (size_t i = 0; i < batch.names.size(); ++i) {
     const at::IntArrayRef row = batch.tensors[i].sizes().slice(1),
                           known = fields_.tensors[i].sizes().slice(sizes_.size());
@@ -75,7 +66,7 @@ int64_t FieldStore::find(const std::string& name) const {
 size_t FieldStore::at(const std::string& name, const char* purpose) const {
   const int64_t found = find(name);
   if (found < 0)
-    throw UsageError(owner_, ": ", purpose, " needs a tensor \"", name, "\"; the batches hold ", joined_names(names()));
+    throw UsageError(owner_, ": ", purpose, " needs a tensor \"", name, "\"; the batches hold ", joined(names()));
   return static_cast<size_t>(found);
 }
 
@@ -100,8 +91,8 @@ void FieldStore::load_state_dict(const State& state, int64_t rows) {
   if (saved.names.empty()) return;
   const std::vector<std::string>& mine = is_allocated() ? names() : expected_;
   if (!mine.empty() && saved.names != mine)
-    throw UsageError(owner_, ": the saved buffer holds ", joined_names(saved.names), "; this one takes ",
-                     joined_names(mine), "; give both the same batches");
+    throw UsageError(owner_, ": the saved buffer holds ", joined(saved.names), "; this one takes ", joined(mine),
+                     "; give both the same batches");
   for (size_t i = 0; i < count(); ++i) {
     const at::IntArrayRef old = saved.tensors[i].sizes().slice(sizes_.size()),
                           row = fields_.tensors[i].sizes().slice(sizes_.size());

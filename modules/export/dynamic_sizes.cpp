@@ -2,6 +2,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/remainder.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/export/program_of_graph.h>
 
 #include <algorithm>
@@ -77,8 +78,7 @@ DynamicInputs::DynamicInputs(const std::vector<DynamicSize>& dynamic, const std:
       dimensions_.push_back({i, dim, symbol});
     }
     if (is_known) continue;
-    std::string known;
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    const std::string known = joined(names);
     throw UsageError("export: there is no input ", size.input, " whose size may change; there are ", known);
   }
 }

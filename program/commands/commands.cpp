@@ -1,5 +1,6 @@
 #include <levin/program/commands/commands.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/program/cli/command_help.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/cli/help_format.h>
@@ -14,12 +15,6 @@ namespace {
 constexpr size_t kColumn = 18;  // of the summaries
 
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
-
-std::string comma_list(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
-}
 
 /// Returns what --help shows of the flags of a config, those of the classes that the words name too.
 std::string config_flags(const Command& command, Words words) {
@@ -43,7 +38,7 @@ int run_of_group(const std::vector<const Command*>& group, const Words& words) {
   for (const Command* command : group)
     if (command->second_word() == second) return run(*command, Words(words.begin() + 2, words.end()));
   if (!asks_for_help(second))
-    throw UsageError("levin ", words[0], ": expected one of ", comma_list(names),
+    throw UsageError("levin ", words[0], ": expected one of ", joined(names),
                      second.empty() ? "" : ", got " + second + did_you_mean(second, names));
   for (const Command* command : group) std::cout << (command == group[0] ? "" : "\n\n") << help_of(*command);
   return 0;
@@ -105,7 +100,7 @@ std::vector<const Command*> commands_named(const std::string& word) {
     if (command.group() == word) named.push_back(&command);
   if (!named.empty()) return named;
   const std::vector<std::string> names = command_names();
-  throw UsageError("no command '", word, "'", did_you_mean(word, names), "; there are: ", comma_list(names));
+  throw UsageError("no command '", word, "'", did_you_mean(word, names), "; there are: ", joined(names));
 }
 
 std::string program_help() {

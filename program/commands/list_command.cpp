@@ -1,5 +1,6 @@
 #include <levin/callbacks/registry.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/registry.h>
 #include <levin/data/transforms/registry.h>
 #include <levin/modules/adapters/registry.h>
@@ -53,11 +54,7 @@ std::vector<std::string> list_kinds() {
   return kinds;
 }
 
-std::string all_kinds() {
-  std::string all;
-  for (const std::string& kind : list_kinds()) all += (all.empty() ? "" : ", ") + kind;
-  return all;
-}
+std::string all_kinds() { return joined(list_kinds()); }
 
 Lines lines_of_kind(const std::string& kind) {
   for (const auto& [name, lines] : kKinds)

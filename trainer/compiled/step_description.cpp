@@ -3,6 +3,7 @@
 #include <levin/core/state/format/python_dtypes.h>
 #include <levin/core/state/json_depth.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_package.h>
@@ -158,8 +159,7 @@ void check_machine(const StepDescription& description, const std::filesystem::pa
                    "was compiled for LibTorch " + description.torch + ", and this program has " + torch_version());
   const std::vector<std::string> missing = missing_features(description.cpu);
   if (missing.empty()) return;
-  std::string names;
-  for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+  const std::string names = joined(missing);
   refuse_package(path, "was compiled for another CPU; this one lacks " + names);
 }
 

@@ -1,6 +1,7 @@
 #include <levin/data/datasets/readers/field_dataset.h>
 #include <ATen/ops/ones.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/datasets/readers/convert_field.h>
 #include <levin/data/datasets/readers/pad_rows.h>
 
@@ -41,10 +42,9 @@ bool FieldDataset::has(const std::string& name) const {
 }
 
 std::string FieldDataset::fields_text() const {
-  std::string text;
-  for (const std::string& name : tensors().names()) text += (text.empty() ? "" : ", ") + name;
-  for (const VaryingField& field : varying_) text += (text.empty() ? "" : ", ") + field.name;
-  return text.empty() ? "none" : text;
+  std::vector<std::string> names = tensors().names();
+  for (const VaryingField& field : varying_) names.push_back(field.name);
+  return names.empty() ? "none" : joined(names);
 }
 
 void FieldDataset::check_options(const FieldOptions& options) const {
