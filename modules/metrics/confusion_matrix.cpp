@@ -1,17 +1,12 @@
 #include <levin/modules/metrics/confusion_matrix.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <levin/modules/metrics/engine/checked_task.h>
 
 #include <utility>
 
 namespace levin::metrics {
 namespace {
-
-ClassificationTask checked_task(const ConfusionMatrixOptions& options) {
-  schema_of<ConfusionMatrixOptions>().check(&options, "ConfusionMatrix");
-  return classification_task("ConfusionMatrix", options.task, options.num_classes, options.num_labels,
-                             options.ignore_index);
-}
 
 at::DimVector shape_of(const ClassificationTask& task) {
   if (task.kind == TaskKind::Multiclass) return {task.columns, task.columns};
@@ -45,7 +40,7 @@ void ConfusionCounts::update_inputs(at::TensorList inputs) {
 }
 
 ConfusionMatrix::ConfusionMatrix(Options options)
-    : Cloneable(checked_task(options), options.threshold), normalize_(options.normalize) {}
+    : Cloneable(checked_classification("ConfusionMatrix", options), options.threshold), normalize_(options.normalize) {}
 
 at::Tensor ConfusionMatrix::compute_value() const {
   if (normalize_ == Normalization::None) return counts().clone();

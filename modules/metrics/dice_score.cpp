@@ -1,29 +1,13 @@
 #include <levin/modules/metrics/dice_score.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/nansum.h>
-#include <levin/core/system/error.h>
+#include <levin/modules/metrics/engine/checked_task.h>
 
 #include <limits>
 
 namespace levin::metrics {
-namespace {
-
-SegmentationTask checked_task(const DiceScoreOptions& options) {
-  if (!options.num_classes)
-    throw UsageError("DiceScore.num_classes: missing; set the classes, the background included");
-  schema_of<DiceScoreOptions>().check(&options, "DiceScore");
-  const SegmentationTask task{.metric = "DiceScore",
-                              .num_classes = *options.num_classes,
-                              .include_background = options.include_background,
-                              .format = options.input_format};
-  check(task);
-  return task;
-}
-
-}  // namespace
-
 DiceScore::DiceScore(Options options)
-    : task_(checked_task(options)),
+    : task_(checked_segmentation("DiceScore", options)),
       average_(options.average),
       samplewise_(options.aggregation_level == AggregationLevel::Samplewise) {
   if (samplewise_) {

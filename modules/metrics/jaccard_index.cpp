@@ -1,22 +1,13 @@
 #include <levin/modules/metrics/jaccard_index.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones_like.h>
+#include <levin/modules/metrics/engine/checked_task.h>
 
 #include <utility>
 
 namespace levin::metrics {
-namespace {
-
-ClassificationTask checked_task(const JaccardIndexOptions& options) {
-  schema_of<JaccardIndexOptions>().check(&options, "JaccardIndex");
-  return classification_task("JaccardIndex", options.task, options.num_classes, options.num_labels,
-                             options.ignore_index);
-}
-
-}  // namespace
-
 JaccardIndex::JaccardIndex(Options options)
-    : Cloneable(checked_task(options), options.threshold), options_(std::move(options)) {}
+    : Cloneable(checked_classification("JaccardIndex", options), options.threshold), options_(std::move(options)) {}
 
 bool JaccardIndex::ignores_a_class() const {
   return task().kind == TaskKind::Multiclass && task().ignore_index && *task().ignore_index >= 0 &&

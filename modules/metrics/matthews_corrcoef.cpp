@@ -2,19 +2,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
+#include <levin/modules/metrics/engine/checked_task.h>
 
 namespace levin::metrics {
-namespace {
-
-ClassificationTask checked_task(const MatthewsCorrCoefOptions& options) {
-  schema_of<MatthewsCorrCoefOptions>().check(&options, "MatthewsCorrCoef");
-  return classification_task("MatthewsCorrCoef", options.task, options.num_classes, options.num_labels,
-                             options.ignore_index);
-}
-
-}  // namespace
-
-MatthewsCorrCoef::MatthewsCorrCoef(Options options) : Cloneable(checked_task(options), options.threshold) {}
+MatthewsCorrCoef::MatthewsCorrCoef(Options options)
+    : Cloneable(checked_classification("MatthewsCorrCoef", options), options.threshold) {}
 
 at::Tensor MatthewsCorrCoef::compute_value() const {
   at::Tensor matrix = counts().to(at::kDouble);

@@ -1,24 +1,9 @@
 #include <levin/modules/metrics/mean_iou.h>
 #include <ATen/TensorOperators.h>
-#include <levin/core/system/error.h>
+#include <levin/modules/metrics/engine/checked_task.h>
 
 namespace levin::metrics {
-namespace {
-
-SegmentationTask checked_task(const MeanIoUOptions& options) {
-  if (!options.num_classes) throw UsageError("MeanIoU.num_classes: missing; set the classes, the background included");
-  schema_of<MeanIoUOptions>().check(&options, "MeanIoU");
-  const SegmentationTask task{.metric = "MeanIoU",
-                              .num_classes = *options.num_classes,
-                              .include_background = options.include_background,
-                              .format = options.input_format};
-  check(task);
-  return task;
-}
-
-}  // namespace
-
-MeanIoU::MeanIoU(Options options) : task_(checked_task(options)), per_class_(options.per_class) {
+MeanIoU::MeanIoU(Options options) : task_(checked_segmentation("MeanIoU", options)), per_class_(options.per_class) {
   const int64_t size = per_class_ ? task_.counted() : 1;
   score_ = add_state("score", {size}, at::kDouble);
   count_ = add_state("num_batches", {size}, at::kLong);
