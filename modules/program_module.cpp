@@ -2,16 +2,17 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/program/blocks.h>
 #include <levin/modules/program/input_check.h>
-#include <levin/modules/program/input_structure.h>
 #include <levin/modules/program/mode_switch.h>
 #include <levin/modules/program/mode_text.h>
 #include <levin/modules/program/node_names.h>
 #include <levin/modules/program/program_archive.h>
 #include <levin/modules/program/program_part.h>
 #include <levin/modules/program/runner.h>
+#include <levin/modules/program/signature.h>
 #include <levin/modules/program/written_buffers.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 namespace levin {
 namespace {
 
+using program::described;
 using program::InputKind;
 using program::OutputKind;
 
@@ -31,41 +33,6 @@ std::filesystem::path checked_file(const ProgramModuleOptions& options) {
   if (options.program.empty())
     throw UsageError("model.program: missing; name a file of torch.export.save with --model.program");
   return options.program;
-}
-
-/// The names of leaves that are tensors: paths if the structure is known, else the names in the graph.
-std::vector<std::string> input_names_of(const program::ExportedProgram& exported) {
-  std::vector<const program::Input*> leaves;
-  for (const program::Input& input : exported.inputs)
-    if (input.kind == InputKind::UserTensor || input.kind == InputKind::UserConstant) leaves.push_back(&input);
-  const std::vector<std::string> paths = program::input_paths(exported.in_spec, exported.argument_names);
-  std::vector<std::string> names;
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (leaves[i]->kind == InputKind::UserTensor)
-      names.push_back(paths.size() == leaves.size() ? paths[i] : leaves[i]->value);
-  return names;
-}
-
-std::vector<std::string> output_names_of(const program::ExportedProgram& exported) {
-  const auto count = static_cast<size_t>(std::ranges::count_if(
-      exported.outputs, [](const program::Output& output) { return output.kind != OutputKind::BufferMutation; }));
-  std::vector<std::string> names = program::output_paths(exported.out_spec);
-  if (names.size() == count) return names;
-  names.clear();
-  for (size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
-  return names;
-}
-
-/// What the program says of a value.
-ImportedTensor described(const program::ExportedProgram& exported, const std::string& value) {
-  const auto meta = exported.tensors.find(value);
-  if (meta == exported.tensors.end()) return {};
-  std::vector<int64_t> sizes;
-  for (const program::Size& size : meta->second.sizes) {
-    const int64_t* number = std::get_if<int64_t>(&size);
-    sizes.push_back(number == nullptr ? -1 : *number);
-  }
-  return {.dtype = meta->second.dtype, .sizes = std::move(sizes)};
 }
 
 std::set<std::string> paths_of(const std::map<std::string, program::Stretch>& blocks) {
@@ -86,8 +53,8 @@ class ProgramModule::Impl {
         runner_(exported(), archive_.file(), options.operators),
         blocks_(program::find_blocks(exported(), runner_.plan())),
         tree_(root, archive_, paths_of(blocks_)),
-        input_names(input_names_of(exported())),
-        output_names(output_names_of(exported())),
+        input_names(program::input_names_of(exported())),
+        output_names(program::output_names_of(exported())),
         check_(exported(), archive_.file(), input_names) {
     runner_.follow_modes([this](const std::string& path) -> const torch::nn::Module* { return tree_.part(path); });
     bind_values();
@@ -195,8 +162,7 @@ class ProgramModule::Impl {
       if (input.kind != InputKind::Buffer || !written.contains(input.target)) continue;
       written_.emplace_back(i, tree_.part(program::parent_of(input.target)));
     }
-    std::string names;
-    for (const std::string& name : written) names += (names.empty() ? "" : ", ") + name;
+    const std::string names = joined(written);
     console::warn(
         file() + ": forward writes buffers by itself (" + names +
         "); in eval mode levin computes with what it writes, and puts the buffers back after each call, since "
@@ -225,8 +191,7 @@ class ProgramModule::Impl {
     if (wanted.empty()) return 0;
     for (size_t i = 0; i < output_names.size(); ++i)
       if (output_names[i] == wanted || std::to_string(i) == wanted) return i;
-    std::string names;
-    for (const std::string& name : output_names) names += (names.empty() ? "" : ", ") + name;
+    const std::string names = joined(output_names);
     throw UsageError("model.", option, ": ", file(), " has no output '", wanted, "'; it has ", names);
   }
 
@@ -356,23 +321,11 @@ void ProgramModule::log_metrics(const Batch& batch, const std::vector<at::Tensor
   if (!output.defined())
     throw UsageError("model.metric_output: output '", impl_->output_names[impl_->measured], "' of ", options.program,
                      " is no tensor; choose another one");
-  if (options.metric == OutputMetric::Accuracy) {
-    const auto [values, classes] = with_classes_second(output, target, options.class_dimension);
-    if (values.dim() < 2 || classes.dim() + 1 != values.dim() || classes.is_floating_point())
-      throw UsageError("model.metric: accuracy compares numbers for each class with whole numbers; the output is ",
-                       output.sizes(), " and the target ", target.scalar_type(), " ", target.sizes());
-    const ClassHits hits = count_class_hits(values, classes, /*has_ignored=*/true);
-    if (hits.counted > 0) log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = hits.counted});
-    return;
-  }
-  if (output.numel() != target.numel())
-    throw UsageError("model.metric: the output is ", output.sizes(), " and the target ", target.sizes(),
-                     "; errors compare tensors of one size");
-  const at::Tensor error = output.reshape({-1}).to(at::kFloat).sub(target.reshape({-1}).to(at::kFloat));
-  if (options.metric == OutputMetric::MeanAbsoluteError)
-    log(stage + "_mae", error.abs().mean());
-  else
-    log(stage + "_mse", error.square().mean());
+  const OutputScore score = measure_output(options.metric, output, target, options.class_dimension);
+  if (!score.value.defined()) return;
+  LogOptions how{.prog_bar = score.is_shown};
+  if (score.counted > 0) how.batch_size = score.counted;
+  log(stage + "_" + score.name, score.value, how);
 }
 
 }  // namespace levin

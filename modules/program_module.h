@@ -2,6 +2,7 @@
 #include <levin/modules/imported_module.h>
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
+#include <levin/modules/nn/output_metric.h>
 
 #include <filesystem>
 #include <memory>
@@ -9,20 +10,6 @@
 #include <vector>
 
 namespace levin {
-
-/// What is measured of an output besides the loss.
-enum class OutputMetric : uint8_t {
-  None,
-  Accuracy,  ///< of classes; logged as acc
-  MeanAbsoluteError,
-  MeanSquaredError  ///< logged as mae and mse
-};
-template <>
-inline constexpr auto kWords<OutputMetric> =
-    words_of<OutputMetric>({{"none", OutputMetric::None},
-                            {"accuracy", OutputMetric::Accuracy},
-                            {"mean_absolute_error", OutputMetric::MeanAbsoluteError},
-                            {"mean_squared_error", OutputMetric::MeanSquaredError}});
 
 /// Returns the choices of a ProgramModule's option `loss`.
 std::vector<std::string> program_losses();
