@@ -9,11 +9,11 @@
 namespace levin::data {
 namespace {
 
-SampleEncoderOptions encoder_of(const TextPreferencesDatasetOptions& options, const std::string& completion_field) {
+SampleEncoderOptions chosen_encoder(const TextPreferencesDatasetOptions& options) {
   return {.tokenizer = options.tokenizer,
           .fields = {.text_field = "",
                      .prompt_field = options.prompt_field,
-                     .completion_field = completion_field,
+                     .completion_field = options.chosen_field,
                      .messages_field = ""},
           .append_eos = options.append_eos,
           .eos_token = options.eos_token};
@@ -24,8 +24,8 @@ SampleEncoderOptions encoder_of(const TextPreferencesDatasetOptions& options, co
 TextPreferencesDataset::TextPreferencesDataset(std::shared_ptr<const TextLines> lines, const Options& options)
     : lines_(std::move(lines)),
       options_(options),
-      chosen_(encoder_of(options, options.chosen_field)),
-      rejected_(encoder_of(options, options.rejected_field)) {
+      chosen_(chosen_encoder(options)),
+      rejected_(chosen_.with_completions(options.rejected_field)) {
   schema_of<Options>().check(&options_, "data");
 }
 

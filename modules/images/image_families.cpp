@@ -1,5 +1,6 @@
 #include <levin/modules/images/image_families.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/transformers/common_fields.h>
 
 #include <algorithm>
@@ -25,8 +26,7 @@ ImageNetwork transformers_image_network(const nlohmann::ordered_json& json, cons
   for (const ImageFamily& family : image_families()) known.emplace_back(family.name);
   const auto place = std::ranges::find(known, type);
   if (place == known.end()) {
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    const std::string names = joined(known);
     fields.fail("model_type", "levin classifies images by no ", type, did_you_mean(type, known), "; it knows ", names);
   }
   read_common_fields(fields);

@@ -57,9 +57,7 @@ PretrainedImageClassifier::PretrainedImageClassifier(Options options_) : options
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
   const fs::path folder = options.folder;
-  if (options.folder.empty() || !fs::is_directory(folder))
-    throw UsageError("model.folder: ", options.folder.empty() ? "is not set" : "no folder " + options.folder,
-                     "; name one with config.json and *.safetensors");
+  check_model_folder(options.folder, "model.folder");
   const std::string file = (folder / "config.json").string();
   const nlohmann::ordered_json json = read_json_file(file);
   config_text_ = json.dump();

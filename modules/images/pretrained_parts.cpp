@@ -15,14 +15,6 @@ namespace {
 /// More than a network of any size lacks at once; a config.json of millions of layers ends here.
 constexpr size_t kMostFaults = 1000;
 
-bool is_number(at::ScalarType dtype) {
-  return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf || dtype == at::kDouble;
-}
-
-std::string line_of(const char* what, const std::vector<std::string>& names) {
-  return names.empty() ? "" : c10::str("\n  ", what, ": ", first_names(names));
-}
-
 }  // namespace
 
 torch::nn::Linear new_linear(torch::nn::Module& module, const std::string& path, int64_t in, int64_t out) {
@@ -44,7 +36,8 @@ at::Tensor PretrainedParts::take(const std::string& name, at::IntArrayRef sizes,
   }
   used_.insert(name);
   const at::Tensor& source = found->second;
-  if (source.sizes() != sizes || (is_count ? source.scalar_type() != at::kLong : !is_number(source.scalar_type()))) {
+  if (source.sizes() != sizes ||
+      (is_count ? source.scalar_type() != at::kLong : !is_weight_dtype(source.scalar_type()))) {
     mismatched_.push_back(
         c10::str(name, " (is ", source.sizes(), " of ", source.scalar_type(), ", needs ", sizes, ")"));
     return {};
@@ -131,8 +124,8 @@ void PretrainedParts::check(const std::string& family, const std::filesystem::pa
   }
   if (missing_.empty() && mismatched_.empty() && unexpected.empty()) return;
   throw UsageError(folder.string(), ": the weights do not fit a ", family,
-                   " of the sizes in config.json:", line_of("missing", missing_), line_of("unexpected", unexpected),
-                   line_of("mismatched", mismatched_));
+                   " of the sizes in config.json:", line_of_names("missing", missing_),
+                   line_of_names("unexpected", unexpected), line_of_names("mismatched", mismatched_));
 }
 
 }  // namespace levin::nn

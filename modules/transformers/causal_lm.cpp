@@ -102,9 +102,7 @@ CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
   const fs::path folder = options.folder;
-  if (options.folder.empty() || !fs::is_directory(folder))
-    throw UsageError("model.folder: ", options.folder.empty() ? "is not set" : "no folder " + options.folder,
-                     "; name one with config.json and *.safetensors");
+  check_model_folder(options.folder, "model.folder");
   const nlohmann::ordered_json json = read_json_file(folder / "config.json");
   const DecoderConfig config = decoder_config(json, (folder / "config.json").string(), options.ignored_fields);
   config_text_ = json.dump();

@@ -1,5 +1,6 @@
 #include <levin/modules/transformers/decoder_config.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/transformers/common_fields.h>
 #include <levin/modules/transformers/families.h>
 
@@ -57,8 +58,7 @@ DecoderConfig decoder_config(const nlohmann::ordered_json& json, const std::stri
   const std::vector<std::string> known = decoder_families();
   const auto place = std::ranges::find(known, type);
   if (place == known.end()) {
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    const std::string names = joined(known);
     fields.fail("model_type", "levin does not know ", type, did_you_mean(type, known), "; it knows ", names);
   }
   check_decoder_fields(fields);

@@ -1,5 +1,6 @@
 #include <levin/modules/transformers/encoder_config.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/data/datasets/readers/label_table.h>
 #include <levin/modules/transformers/common_fields.h>
 #include <levin/modules/transformers/encoder_families.h>
@@ -78,8 +79,7 @@ EncoderConfig encoder_config(const nlohmann::ordered_json& json, const std::stri
   const std::vector<std::string> known = encoder_families();
   const auto place = std::ranges::find(known, type);
   if (place == known.end()) {
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    const std::string names = joined(known);
     fields.fail("model_type", "levin has no encoder of the type ", type, did_you_mean(type, known), "; it knows ",
                 names, "; for a language model take CausalLM");
   }

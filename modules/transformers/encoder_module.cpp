@@ -92,9 +92,7 @@ void draw_head(torch::nn::Module& module, const std::vector<std::string>& layers
 EncoderModule::Folder EncoderModule::open(const EncoderModuleOptions& options) {
   base_options_ = options;
   const fs::path folder = options.folder;
-  if (options.folder.empty() || !fs::is_directory(folder))
-    throw UsageError("model.folder: ", options.folder.empty() ? "is not set" : "no folder " + options.folder,
-                     "; name one with config.json and *.safetensors");
+  check_model_folder(options.folder, "model.folder");
   const nlohmann::ordered_json json = read_json_file(folder / "config.json");
   Folder opened = {.config = encoder_config(json, (folder / "config.json").string(), options.ignored_fields)};
   config_text_ = json.dump();

@@ -21,14 +21,6 @@ bool is_old_buffer(const std::string& name) {
   return std::ranges::any_of(kOldBuffers, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-bool is_weight_dtype(at::ScalarType dtype) {
-  return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf || dtype == at::kDouble;
-}
-
-std::string listed(const char* what, const std::vector<std::string>& names) {
-  return names.empty() ? "" : std::string("\n  ") + what + ": " + first_names(names);
-}
-
 }  // namespace
 
 std::string first_names(const std::vector<std::string>& names) {
@@ -36,6 +28,14 @@ std::string first_names(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
   return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+}
+
+std::string line_of_names(const char* what, const std::vector<std::string>& names) {
+  return names.empty() ? "" : std::string("\n  ") + what + ": " + first_names(names);
+}
+
+bool is_weight_dtype(at::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf || dtype == at::kDouble;
 }
 
 void check_weight_count(double least, const PretrainedTensors& tensors, const std::filesystem::path& folder) {
@@ -91,8 +91,8 @@ TensorReport load_tensors(torch::nn::Module& module, const PretrainedTensors& te
   }
   if (!missing.empty() || !unexpected.empty() || !mismatched.empty())
     throw UsageError(folder.string(), ": the weights do not fit a ", rules.family,
-                     " of the sizes in config.json:", listed("missing", missing), listed("unexpected", unexpected),
-                     listed("mismatched", mismatched));
+                     " of the sizes in config.json:", line_of_names("missing", missing),
+                     line_of_names("unexpected", unexpected), line_of_names("mismatched", mismatched));
   const at::NoGradGuard no_grad;
   for (auto& [target, source] : copies) target.copy_(source);
   return report;

@@ -40,7 +40,12 @@ void check_weight_count(double least, const PretrainedTensors& tensors, const st
 /// Returns the dtype of the tensors that are weights. Throws levin::UsageError if there are several.
 at::ScalarType dtype_of_pretrained(const PretrainedTensors& tensors, const std::filesystem::path& folder);
 
+/// Returns whether weights may have this dtype: a floating one of at least 16 bits.
+bool is_weight_dtype(at::ScalarType dtype);
+
 /// A list for people: the first names, and how many there are.
 std::string first_names(const std::vector<std::string>& names);
+/// Returns a line of a message, "what: names", after a line break; nothing for no names.
+std::string line_of_names(const char* what, const std::vector<std::string>& names);
 
 }  // namespace levin::nn

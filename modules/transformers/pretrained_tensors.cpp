@@ -2,6 +2,7 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/joined.h>
 #include <levin/modules/transformers/config_fields.h>
 
 #include <algorithm>
@@ -48,8 +49,7 @@ void check_shards_exist(const fs::path& folder, const std::map<std::string, std:
   for (const auto& [tensor, file] : weight_map)
     if (!fs::exists(folder / file)) missing.insert(file);
   if (missing.empty()) return;
-  std::string names;
-  for (const std::string& file : missing) names += (names.empty() ? "" : ", ") + file;
+  const std::string names = joined(missing);
   throw UsageError((folder / kIndexFile).string(), ": names ", missing.size(), " files that are not there: ", names,
                    "; copy the whole folder");
 }
@@ -71,6 +71,12 @@ PretrainedTensors tensors_of_index(const fs::path& folder) {
 }
 
 }  // namespace
+
+void check_model_folder(const std::string& folder, const std::string& option) {
+  if (folder.empty() || !std::filesystem::is_directory(folder))
+    throw UsageError(option, ": ", folder.empty() ? "is not set" : "no folder " + folder,
+                     "; name one with config.json and *.safetensors");
+}
 
 PretrainedTensors read_pretrained_tensors(const fs::path& folder) {
   if (fs::exists(folder / kWholeFile)) return tensors_of_file(folder / kWholeFile);

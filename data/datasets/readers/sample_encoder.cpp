@@ -44,6 +44,12 @@ SampleEncoder::SampleEncoder(const SampleEncoderOptions& options)
   }
 }
 
+SampleEncoder SampleEncoder::with_completions(const std::string& field) const {
+  SampleEncoder other = *this;
+  other.options_.fields.completion_field = field;
+  return other;
+}
+
 ChatFormat SampleEncoder::chat_format(const TokenizerSettings& settings) const {
   ChatFormat format{.name = options_.chat_template};
   if (format.name == ChatTemplate::Auto)

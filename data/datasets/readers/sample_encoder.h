@@ -56,6 +56,8 @@ class SampleEncoder {
   /// Reads the tokenizer and what stands beside it. Throws levin::UsageError for a tokenizer that cannot be read, and
   /// for an end-of-text token that the tokenizer lacks or nobody names.
   explicit SampleEncoder(const SampleEncoderOptions& options);
+  /// Returns the encoder that reads completions from another field. It shares the tokenizer.
+  SampleEncoder with_completions(const std::string& field) const;
 
   /// Returns the tokens of a line, at least one. A text is encoded with what the tokenizer adds; so are a prompt and
   /// its completion, as one text, of which the tokens that reach into the completion are learned. A chat is encoded

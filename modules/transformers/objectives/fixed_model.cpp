@@ -2,17 +2,15 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/transformers/causal_lm.h>
+#include <levin/modules/transformers/pretrained_tensors.h>
 
-#include <filesystem>
 #include <utility>
 
 namespace levin::nn {
 
 FixedModel::FixedModel(std::string folder, std::string option)
     : folder_(std::move(folder)), option_(std::move(option)) {
-  if (folder_.empty() || !std::filesystem::is_directory(folder_))
-    throw UsageError(option_, ": ", folder_.empty() ? "is not set" : "no folder " + folder_,
-                     "; name one with config.json and *.safetensors");
+  check_model_folder(folder_, option_);
 }
 
 at::Tensor FixedModel::logits(CausalLM& student, const at::Tensor& tokens, const DecoderInputs& inputs) {
