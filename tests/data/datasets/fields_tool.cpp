@@ -1,8 +1,8 @@
 // For fields_python_test.py: writes the training batches of a data module.
 //
 //   fields_tool CLASS OPTIONS OUT RANK WORLD [SKIP]
-//     OUT/RANK.BATCH.NAME.npy for each field; OPTIONS are JSON. With SKIP, so many batches are read first, and a second
-//     loader continues from the first one's state. What is refused is printed, and the exit code is 3.
+//     Writes OUT/RANK.BATCH.NAME.npy for each field. OPTIONS are JSON. SKIP is a number of batches that a first loader
+//     reads; a second loader continues from its state. An error is printed, and the exit code is 3.
 #include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/datasets/csv.h>

@@ -8,7 +8,6 @@ import math
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import torchvision_stub
@@ -22,6 +21,9 @@ except ImportError as error:
 
 from PIL import Image
 from safetensors.torch import load_file, save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "transformers"))
+from parity_check import Check, compare_all
 from small_networks import CASES, FOREIGN, PROCESSORS, TIMM, class_of, make_network, make_processor, make_timm_network, sizes_of
 
 try:
@@ -32,30 +34,11 @@ except ImportError as error:
     print(f"without timm: {error}")
     timm = None
 
-MOST_OFF = 1e-5  # of the largest value
 MOST_LEVELS = 1.01  # of 255, that pixels are off; the resampling of bytes rounds after each direction
 STEPS = int(os.environ.get("LEVIN_IMAGE_STEPS", "50"))
 # One of each family; the gradients of all are compared.
 TRAINED = {"vit", "deit", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "timm_resnet18", "timm_vit",
            "timm_convnext_atto", "timm_mobilenetv3_small"}
-
-
-class Check:
-    def __init__(self, name, folder):
-        self.name, self.folder, self.failures, self.worst = name, folder, [], {}
-
-    def close(self, what, got, expected, least=1e-12):
-        if got.shape != expected.shape:
-            self.failures.append(f"{self.name}: {what} is {list(got.shape)} in place of {list(expected.shape)}")
-            return
-        value = float((got.double() - expected.double()).abs().max() / expected.double().abs().max().clamp_min(least))
-        kind = what.split(".")[0]
-        self.worst[kind] = max(self.worst.get(kind, 0), value)
-        self.holds(f"{what} is off by {value:.2g}", value <= MOST_OFF)
-
-    def holds(self, what, condition):
-        if not condition:
-            self.failures.append(f"{self.name}: {what}")
 
 
 class FileNames:
@@ -196,26 +179,13 @@ def main():
             make_network(name, seed=number).save_pretrained(place)
         data[name] = inputs_for(name, seed=1000 + number)
         save_file(data[name], folder / name / "inputs.safetensors")
-    run = subprocess.run([program, *(str(folder / name) for name in names)], capture_output=True, text=True)
-    failures = [line for line in run.stderr.splitlines() if line and not line.startswith("[W")]
-    if run.returncode < 0:
-        failures.append(f"the program ended by signal {-run.returncode}")
-    for name in names:
-        check = Check(name, folder / name)
-        results = folder / name / "results.safetensors"
-        if not results.exists():
-            failures.append(f"{name}: no results")
-            continue
-        got = load_file(results)
-        parts = [check_photos] if name in PROCESSORS else [check_inference, check_folders]
-        for part in parts + ([check_training] if name in TRAINED else []):
-            part(check, data.get(name), got)
-        failures += check.failures
-        print(name, " ".join(f"{kind} {value:.1e}" for kind, value in check.worst.items()), flush=True)
-    for failure in failures:
-        print(failure)
-    print(f"{len(names)} networks, {len(failures)} failures")
-    sys.exit(1 if failures else 0)
+
+    def parts_of(check):
+        parts = [check_photos] if check.name in PROCESSORS else [check_inference, check_folders]
+        return parts + ([check_training] if check.name in TRAINED else [])
+
+    compare_all(program, [Check(name, folder / name) for name in names], data, parts_of,
+                lambda line: line and not line.startswith("[W"))
 
 
 main()

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 try:
@@ -18,9 +17,9 @@ except ImportError as error:
     sys.exit(77)
 
 from encoder_models import CASES, HEADS, VOCABULARY, label_count, make_encoder, pad_token
+from parity_check import MOST_OFF, Check, compare_all
 from safetensors.torch import load_file, save_file
 
-MOST_OFF = 1e-5  # of the largest value
 STEPS = int(os.environ.get("LEVIN_ENCODER_STEPS", "50"))
 BATCH, TIME = 4, 11
 # A folder without the head: the names of an encoder alone, those below a language model's head, and of old files of BERT.
@@ -32,10 +31,6 @@ def is_trained(name):
     """One model of each family, and one of each head; the gradients of all are compared."""
     family, head, options = CASES[name]
     return not options and (head == "sequence" or family == "bert" or name == "mpnet_sentence")
-
-
-def off(got, expected):
-    return float((got.double() - expected.double()).abs().max() / expected.double().abs().max().clamp_min(1e-12))
 
 
 def target_for(name, random, batch, time, mask):
@@ -116,24 +111,10 @@ def loss_of(model, batch, head, kind="cosine"):
     return torch.nn.functional.cross_entropy(scores, torch.arange(len(first)))
 
 
-class Check:
+class HeadCheck(Check):
     def __init__(self, name, folder):
-        self.name, self.folder, self.failures, self.worst = name, folder, [], {}
+        super().__init__(name, folder)
         self.head = CASES[name][1]
-
-    def close(self, what, got, expected):
-        if got.shape != expected.shape:
-            self.failures.append(f"{self.name}: {what} is {list(got.shape)} in place of {list(expected.shape)}")
-            return
-        value = off(got, expected)
-        kind = what.split(".")[0]
-        self.worst[kind] = max(self.worst.get(kind, 0), value)
-        if not value <= MOST_OFF:
-            self.failures.append(f"{self.name}: {what} is off by {value:.2g}")
-
-    def holds(self, what, condition):
-        if not condition:
-            self.failures.append(f"{self.name}: {what}")
 
     def model(self, folder="model"):
         more = {} if self.head != "sentence" or self.name.startswith(("distilbert", "electra")) else {"add_pooling_layer": False}
@@ -264,28 +245,13 @@ def main():
             data[name] = {key: value for key, value in data[name].items() if not key.startswith("train_")}
         save_file(data[name], folder / name / "inputs.safetensors")
         (folder / name / "head").write_text(CASES[name][1])
-    run = subprocess.run([program, *(str(folder / name) for name in names)], capture_output=True, text=True)
-    failures = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
-    if run.returncode < 0:
-        failures.append(f"the program ended by signal {-run.returncode}")
-    for name in names:
-        check = Check(name, folder / name)
-        results = folder / name / "results.safetensors"
-        if not results.exists():
-            failures.append(f"{name}: no results")
-            continue
-        got = load_file(results)
-        steps = [check_inference, check_gradients, check_folders, check_new_heads]
-        if is_trained(name):
-            steps.append(check_training)
-        for step in steps:
-            step(check, data[name], got)
-        failures += check.failures
-        print(name, " ".join(f"{kind} {value:.1e}" for kind, value in check.worst.items()), flush=True)
-    for failure in failures:
-        print(failure)
-    print(f"{len(names)} models, {len(failures)} failures")
-    sys.exit(1 if failures else 0)
+
+    def parts_of(check):
+        parts = [check_inference, check_gradients, check_folders, check_new_heads]
+        return parts + ([check_training] if is_trained(check.name) else [])
+
+    compare_all(program, [HeadCheck(name, folder / name) for name in names], data, parts_of,
+                lambda line: line.startswith("error: "))
 
 
 main()

@@ -6,7 +6,6 @@ usage: transformers_parity_test.py PROGRAM FOLDER [CASE...]
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 try:
@@ -16,18 +15,14 @@ except ImportError as error:
     print(f"SKIPPED: {error}")
     sys.exit(77)
 
+from parity_check import MOST_OFF, Check, compare_all
 from safetensors.torch import load_file, save_file
 from small_models import CASES, OLD, VOCABULARY, make_model, rewrite
 
-MOST_OFF = 1e-5  # of the largest value
 # Keys in a cache were turned by the angles of a shorter sequence.
 TURNED_BY_LENGTH = ("llama_dynamic", "phi3_longrope", "phi3_old")
 STEPS = int(os.environ.get("LEVIN_CAUSAL_LM_STEPS", "50"))
 BATCH, TIME = 3, 24  # longer than all windows, and than the positions that RoPE's scalings begin with
-
-
-def off(got, expected):
-    return float((got.double() - expected.double()).abs().max() / expected.double().abs().max().clamp_min(1e-12))
 
 
 def inputs_for(seed):
@@ -69,25 +64,6 @@ def in_out(model, name, value):
     """GPT-2's layers have their weights the other way around."""
     module = model.get_submodule(name.rsplit(".", 1)[0])
     return value.t() if type(module).__name__ == "Conv1D" and name.endswith("weight") else value
-
-
-class Check:
-    def __init__(self, name, folder):
-        self.name, self.folder, self.failures, self.worst = name, folder, [], {}
-
-    def close(self, what, got, expected):
-        if got.shape != expected.shape:
-            self.failures.append(f"{self.name}: {what} is {list(got.shape)} in place of {list(expected.shape)}")
-            return
-        value = off(got, expected)
-        kind = what.split(".")[0]
-        self.worst[kind] = max(self.worst.get(kind, 0), value)
-        if not value <= MOST_OFF:
-            self.failures.append(f"{self.name}: {what} is off by {value:.2g}")
-
-    def holds(self, what, condition):
-        if not condition:
-            self.failures.append(f"{self.name}: {what}")
 
 
 def our_name(model, name):
@@ -225,31 +201,16 @@ def main():
         if not is_trained(name):
             del data[name]["train_tokens"]
         save_file(data[name], folder / name / "inputs.safetensors")
-    run = subprocess.run([program, *(str(folder / name) for name in names)], capture_output=True, text=True)
-    failures = [line for line in run.stderr.splitlines() if line and not line.startswith("[W")]
-    if run.returncode < 0:
-        failures.append(f"the program ended by signal {-run.returncode}")
-    for name in names:
-        check = Check(name, folder / name)
-        results = folder / name / "results.safetensors"
-        if not results.exists():
-            failures.append(f"{name}: no results")
-            continue
-        got = load_file(results)
+
+    def parts_of(check):
         # What a config.json says is in the logits.
         parts = [check_inference, check_folders]
-        if name not in OLD:
+        if check.name not in OLD:
             parts += [check_gradients, check_generation, check_bfloat16]
-        if is_trained(name):
-            parts.append(check_training)
-        for part in parts:
-            part(check, data[name], got)
-        failures += check.failures
-        print(name, " ".join(f"{kind} {value:.1e}" for kind, value in check.worst.items()), flush=True)
-    for failure in failures:
-        print(failure)
-    print(f"{len(names)} models, {len(failures)} failures")
-    sys.exit(1 if failures else 0)
+        return parts + ([check_training] if is_trained(check.name) else [])
+
+    compare_all(program, [Check(name, folder / name) for name in names], data, parts_of,
+                lambda line: line and not line.startswith("[W"))
 
 
 main()
