@@ -23,8 +23,8 @@ struct SampleTextOptions {
       LEVIN_OPTION(top_p, {}, "Draw among the most likely tokens that have this probability together",
                    {.max = 1, .exclusive_min = 0});
   int64_t seed = LEVIN_OPTION(seed, 0, "Seed of the draws, the same each time", {.min = 0});
-  std::string tokenizer =
-      LEVIN_OPTION(tokenizer, "", "A tokenizer.json, or a folder that holds one; empty: the model's folder");
+  std::string tokenizer = LEVIN_OPTION(
+      tokenizer, "", "A tokenizer.json, a folder that has one, or a SentencePiece model; empty: the model's folder");
   std::string output_dir = LEVIN_OPTION(output_dir, "", "Folder of the files; empty: samples in the run's folder");
 };
 

@@ -22,6 +22,10 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& path) { fail_without
 
 Tokenizer Tokenizer::from_json(std::string_view /*text*/, const std::string& name) { fail_without_tokenizers(name); }
 
+Tokenizer Tokenizer::from_sentencepiece(std::string_view /*bytes*/, const std::string& name) {
+  fail_without_tokenizers(name);
+}
+
 // There is no tokenizer whose functions could be called.
 Encoding Tokenizer::encode(std::string_view /*text*/, EncodeOptions /*options*/) const { return {}; }
 

@@ -33,13 +33,18 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
   std::string text;
   if (const int error = read_file(file, text)) {
     throw UsageError(file.string(), ": cannot be read: ", std::generic_category().message(error),
-                     "; name a tokenizer.json, or a folder that has one");
+                     "; name a tokenizer.json, a folder that has one, or a SentencePiece model");
   }
+  if (file.extension() == ".model") return from_sentencepiece(text, file.string());
   return from_json(text, file.string());
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& name) {
   return Tokenizer(data::tokenizers::read_parts(text, name));
+}
+
+Tokenizer Tokenizer::from_sentencepiece(std::string_view bytes, const std::string& name) {
+  return Tokenizer(data::tokenizers::read_sentencepiece_parts(bytes, name));
 }
 
 Encoding Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -76,7 +81,7 @@ int64_t Tokenizer::vocab_size() const { return parts_->model->size() + parts_->a
 
 bool Tokenizer::is_special(int32_t id) const {
   const auto* const token = parts_->added.find(id);
-  return token && token->special;
+  return token ? token->special : parts_->model->is_special(id);
 }
 
 }  // namespace levin

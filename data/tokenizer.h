@@ -40,18 +40,23 @@ struct EncodeOptions {
 };
 
 /// A tokenizer that Hugging Face's package `tokenizers` wrote (`tokenizer.json`), with the ids and offsets of that
-/// package. Copies are cheap and share their state; all functions may be called from several threads at a time.
+/// package, or a SentencePiece model with those of SentencePiece; a token of a byte has the offsets of its character.
+/// A SentencePiece model adds no special tokens and finds none in text, as SentencePiece itself. Copies are cheap and
+/// share their state; all functions may be called from several threads at a time.
 ///
 /// A file's truncation is applied, as the package does it, unless EncodeOptions says otherwise. Its padding is not: who
 /// makes a batch knows the length. Dropout of BPE's merges is refused. Text is UTF-8. Source: the format of tokenizers
 /// 0.23, checked against it by tests/data/tokenizers.
 class Tokenizer {
  public:
-  /// Reads a tokenizer.json, or the one in a folder. Throws levin::UsageError that names the file, the place in it and
-  /// what is wrong, also where this levin is built without what tokenizers need.
+  /// Reads a tokenizer.json, or the one in a folder, or a SentencePiece model: a file whose name ends in `.model`.
+  /// Throws levin::UsageError that names the file, the place in it and what is wrong, also where this levin is built
+  /// without what tokenizers need.
   static Tokenizer from_file(const std::filesystem::path& path);
   /// Reads the text of a tokenizer.json; `name` is the prefix of messages.
   static Tokenizer from_json(std::string_view text, const std::string& name);
+  /// Reads the bytes of a SentencePiece model; `name` is the prefix of messages.
+  static Tokenizer from_sentencepiece(std::string_view bytes, const std::string& name);
 
   /// Encodes a text. Throws levin::UsageError for text that is not UTF-8, with the byte, and for a word that the model
   /// cannot encode because it lacks its unknown token.

@@ -15,7 +15,8 @@
 namespace levin::data {
 
 struct TextPreferencesDatasetOptions {
-  std::string tokenizer = LEVIN_OPTION(tokenizer, "", "Folder of a model, or its tokenizer.json");
+  std::string tokenizer =
+      LEVIN_OPTION(tokenizer, "", "Folder of a model, its tokenizer.json, or a SentencePiece model (.model)");
   std::string prompt_field = LEVIN_OPTION(prompt_field, "prompt", "Field with the prompt");
   std::string chosen_field = LEVIN_OPTION(chosen_field, "chosen", "Field with the better completion of the prompt");
   std::string rejected_field = LEVIN_OPTION(rejected_field, "rejected", "Field with the worse one");

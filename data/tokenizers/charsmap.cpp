@@ -35,26 +35,49 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& place) {
   }
 }
 
-std::optional<std::string_view> Charsmap::replacement(std::string_view text) const {
+/// Calls `found` with the bytes of each beginning of a text that has an entry, and the place of its replacement, until
+/// it returns false.
+template <class Found>
+void Charsmap::follow(std::string_view text, const Found& found) const {
   uint32_t node = offset_of(units_[0]);
-  for (const char c : text) {
-    const uint32_t label = static_cast<unsigned char>(c);
-    if (label == 0) return std::nullopt;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const uint32_t label = static_cast<unsigned char>(text[i]);
+    if (label == 0) return;
     node ^= label;
-    if (node >= units_.size() || label_of(units_[node]) != label) return std::nullopt;
+    if (node >= units_.size() || label_of(units_[node]) != label) return;
     const uint32_t unit = units_[node];
     node ^= offset_of(unit);
     if (!has_leaf(unit)) continue;
-    const uint32_t begin = node < units_.size() ? value_of_leaf(units_[node]) : 0;
-    if (begin >= texts_.size() || (static_cast<unsigned char>(texts_[begin]) & 0xC0) == 0x80) return std::nullopt;
-    const std::string_view rest = std::string_view(texts_).substr(begin, kMostReplacement + 1);
-    const size_t end = std::min(rest.find('\0'), rest.size());
-    if (end > kMostReplacement) {
-      throw UsageError("Tokenizer: a map of characters replaces one by more than ", kMostReplacement, " bytes");
-    }
-    return rest.substr(0, end);
+    if (!found(i + 1, node < units_.size() ? value_of_leaf(units_[node]) : 0)) return;
   }
-  return std::nullopt;
+}
+
+std::optional<std::string_view> Charsmap::text_at(uint32_t begin) const {
+  if (begin >= texts_.size() || (static_cast<unsigned char>(texts_[begin]) & 0xC0) == 0x80) return std::nullopt;
+  const std::string_view rest = std::string_view(texts_).substr(begin, kMostReplacement + 1);
+  const size_t end = std::min(rest.find('\0'), rest.size());
+  if (end > kMostReplacement) {
+    throw UsageError("Tokenizer: a map of characters replaces one by more than ", kMostReplacement, " bytes");
+  }
+  return rest.substr(0, end);
+}
+
+std::optional<std::string_view> Charsmap::replacement(std::string_view text) const {
+  std::optional<std::string_view> shortest;
+  follow(text, [&](size_t, uint32_t begin) {
+    shortest = text_at(begin);
+    return false;
+  });
+  return shortest;
+}
+
+std::optional<Charsmap::Rule> Charsmap::longest(std::string_view text) const {
+  std::optional<Rule> longest;
+  follow(text, [&](size_t bytes, uint32_t begin) {
+    if (const auto found = text_at(begin)) longest = Rule{*found, bytes};
+    return true;
+  });
+  return longest;
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {

@@ -19,7 +19,20 @@ class Charsmap {
   /// Throws levin::UsageError for one of more than 1,000 bytes.
   std::optional<std::string_view> replacement(std::string_view text) const;
 
+  /// What the beginning of a text is replaced by, and how many of its bytes that is.
+  struct Rule {
+    std::string_view text = {};
+    size_t bytes = 0;
+  };
+  /// Returns the rule of the longest beginning of a text that has one, as SentencePiece does it. Throws as
+  /// `replacement` does.
+  std::optional<Rule> longest(std::string_view text) const;
+
  private:
+  template <class Found>
+  void follow(std::string_view text, const Found& found) const;
+  std::optional<std::string_view> text_at(uint32_t begin) const;
+
   std::vector<uint32_t> units_ = {};
   std::string texts_ = {};  // each ends with a 0
 };

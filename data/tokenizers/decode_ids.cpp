@@ -16,7 +16,9 @@ void for_each_token(const Parts& parts, std::span<const int32_t> ids, bool skip_
       continue;
     }
     const std::string_view text = parts.model->vocabulary().text(id);
-    if (text.data()) use(text);
+    if (!text.data()) continue;
+    // What is left out still stands between the bytes of a character.
+    use(skip_special_tokens && parts.model->is_special(id) ? std::string_view("") : text);
   }
 }
 

@@ -38,7 +38,7 @@ std::vector<Piece> split_text(const Parts& parts, TextPool& pool) {
 /// Byte offsets of a text as those of its characters.
 class CharacterOffsets {
  public:
-  explicit CharacterOffsets(std::string_view text) : bytes_(text.size()) {
+  CharacterOffsets(std::string_view text, bool counts_end) : bytes_(text.size()), counts_end_(counts_end) {
     if (is_ascii(text)) return;
     numbers_.reserve(text.size());
     uint32_t number = 0;
@@ -49,6 +49,7 @@ class CharacterOffsets {
   }
 
   std::pair<int64_t, int64_t> of(Span span) const {
+    if (!numbers_.empty() && counts_end_ && span.begin == bytes_) return {numbers_.back() + 1, numbers_.back() + 1};
     if (numbers_.empty() || span.begin >= bytes_) return {span.begin, span.end};
     const uint32_t begin = numbers_[span.begin];
     if (span.end < bytes_) return {begin, numbers_[span.end]};
@@ -57,6 +58,7 @@ class CharacterOffsets {
 
  private:
   size_t bytes_;
+  bool counts_end_;
   std::vector<uint32_t> numbers_ = {};  // of the character of each byte; empty for ASCII
 };
 
@@ -69,7 +71,7 @@ class TextEncoder {
         out_(out),
         with_offsets_(options.with_offsets),
         with_spaces_(with_offsets_ && parts.post_processor && parts.post_processor->needs_spaces()) {
-    if (with_offsets_) offsets_.emplace(pool.original());
+    if (with_offsets_) offsets_.emplace(pool.original(), parts.counts_end_in_characters);
   }
 
   void encode(const Piece& piece) {

@@ -28,6 +28,9 @@ class Model {
   virtual bool take_bytes() { return false; }
   /// Returns whether the package takes the text of the piece, not of the vocabulary, for a token of this id.
   virtual bool has_own_text(int32_t /*id*/) const { return false; }
+  /// Returns whether an id is that of a token which text never becomes, and which decoding without special tokens
+  /// leaves out.
+  virtual bool is_special(int32_t /*id*/) const { return false; }
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   /// Returns the number of tokens, as the package counts them.

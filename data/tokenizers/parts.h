@@ -19,8 +19,10 @@ struct Parts {
   ModelPtr model = {};
   NormalizerPtr normalizer = {};  // or none
   PreTokenizers pre_tokenizers = {};
-  bool takes_bytes = false;              // the model does what the last pre-tokenizer, ByteLevel, would do
-  bool needs_places = false;             // a pre-tokenizer asks where a piece stands in the text
+  bool takes_bytes = false;   // the model does what the last pre-tokenizer, ByteLevel, would do
+  bool needs_places = false;  // a pre-tokenizer asks where a piece stands in the text
+  bool counts_end_in_characters =
+      false;                             // the end of the text in offsets, which the package tokenizers counts in bytes
   PostProcessorPtr post_processor = {};  // or none
   DecoderPtr decoder = {};               // or none
   AddedTokens added = {};
@@ -29,6 +31,9 @@ struct Parts {
 
 /// Reads the text of a tokenizer.json. Throws levin::UsageError with the prefix `name`.
 std::shared_ptr<const Parts> read_parts(std::string_view text, const std::string& name);
+
+/// Reads the bytes of a SentencePiece `.model` file. Throws levin::UsageError with the prefix `name`.
+std::shared_ptr<const Parts> read_sentencepiece_parts(std::string_view bytes, const std::string& name);
 
 /// Encodes one text, before what truncates and adds tokens. `type_id`: 0 or 1.
 EncodedPart encode_text(const Parts& parts, std::string_view text, int32_t type_id, const EncodeOptions& options);

@@ -1,5 +1,6 @@
 #include <levin/data/tokenizers/parse_json.h>
 #include <levin/data/tokenizers/parts.h>
+#include <levin/data/tokenizers/sentencepiece.h>
 
 #include <algorithm>
 
@@ -36,6 +37,16 @@ std::shared_ptr<const Parts> read_parts(std::string_view text, const std::string
     parts->takes_bytes = true;
     steps.pop_back();
   }
+  return parts;
+}
+
+std::shared_ptr<const Parts> read_sentencepiece_parts(std::string_view bytes, const std::string& name) {
+  const SentencePieceFile file = read_sentencepiece(bytes, name);
+  const auto parts = std::make_shared<Parts>();
+  parts->model = make_sentencepiece_model(file, name);
+  parts->normalizer = make_sentencepiece_normalizer(file, name);
+  parts->decoder = make_sentencepiece_decoder(file);
+  parts->counts_end_in_characters = true;
   return parts;
 }
 

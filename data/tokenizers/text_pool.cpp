@@ -75,6 +75,12 @@ void Rewriter::put_text(std::string_view text, size_t consumed) {
   at_ += static_cast<uint32_t>(consumed);
 }
 
+void Rewriter::put_mapped(std::string_view text, const std::vector<uint32_t>& from) {
+  text_.append(text);
+  if (!pool_.tracks_) return;
+  for (size_t i = 0; i < text.size(); ++i) spans_.push_back({piece_.shift + from[i], piece_.shift + from[i + 1]});
+}
+
 void Rewriter::copy(size_t bytes) {
   text_.append(pool_.text(piece_).substr(at_, bytes));
   if (pool_.tracks_) {

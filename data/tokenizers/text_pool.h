@@ -66,6 +66,9 @@ class Rewriter {
   void put(char32_t code, int64_t change);
   /// Writes bytes that all come from the next `consumed` bytes of the piece, as the first of these does.
   void put_text(std::string_view text, size_t consumed);
+  /// Writes the whole text that the piece becomes. `from`: for each byte, and for the end, the byte of the piece that
+  /// it comes from, in ascending order; a byte reaches to the one that the next byte comes from.
+  void put_mapped(std::string_view text, const std::vector<uint32_t>& from);
   /// Writes the piece's next bytes as they are.
   void copy(size_t bytes);
   /// Writes ASCII in place of the next ASCII character.

@@ -21,8 +21,8 @@ struct GenerateFlags {
   std::string folder = LEVIN_OPTION(
       folder, "", "Folder of the model, with tokenizer.json; unset: that of the config's model, a CausalLM");
   std::string adapter = LEVIN_OPTION(adapter, "", "With --folder: a folder with a LoRA adapter of PEFT's format");
-  std::string tokenizer =
-      LEVIN_OPTION(tokenizer, "", "A tokenizer.json, or a folder that holds one; unset: the model's folder");
+  std::string tokenizer = LEVIN_OPTION(
+      tokenizer, "", "A tokenizer.json, a folder that has one, or a SentencePiece model; unset: the model's folder");
   std::vector<std::string> prompt = LEVIN_OPTION(prompt, {}, "Text to continue; several: one after the other");
   std::string file = LEVIN_OPTION(file, "", "File of which each line is a prompt");
   std::string out = LEVIN_OPTION(

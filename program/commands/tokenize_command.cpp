@@ -10,7 +10,8 @@ namespace levin::cli {
 namespace {
 
 struct TokenizeFlags {
-  std::string tokenizer = LEVIN_OPTION(tokenizer, "", "Folder of a model, or its tokenizer.json");
+  std::string tokenizer =
+      LEVIN_OPTION(tokenizer, "", "Folder of a model, its tokenizer.json, or a SentencePiece model (.model)");
   std::vector<std::string> in = LEVIN_OPTION(
       in, {}, "Files by name or pattern: 'texts/*.txt', one text each, or data-{0..9}.jsonl.gz, one a line");
   std::string out = LEVIN_OPTION(out, "", "The file of tokens, such as train.bin; .npy: an array of NumPy");

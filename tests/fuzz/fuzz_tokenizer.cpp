@@ -11,7 +11,7 @@
 namespace levin::testing {
 namespace {
 
-constexpr char kSeparator = '\x1e';
+constexpr char kSeparator = '\x1e', kSentencePiece = '\x0a';  // what the pieces of a SentencePiece model begin with
 
 void check_encoding(const Tokenizer& tokenizer, std::string_view text) {
   const Encoding encoding = tokenizer.encode(text);
@@ -36,7 +36,10 @@ void fuzz_tokenizer(const std::string& input) {
   const size_t end = std::min(input.find(kSeparator), input.size());
   const std::string_view text = std::string_view(input).substr(std::min(end + 1, input.size()));
   try {
-    check_encoding(Tokenizer::from_json(std::string_view(input).substr(0, end), "input"), text);
+    const std::string_view file = std::string_view(input).substr(0, end);
+    const bool is_sentencepiece = file.starts_with(kSentencePiece);
+    check_encoding(
+        is_sentencepiece ? Tokenizer::from_sentencepiece(file, "input") : Tokenizer::from_json(file, "input"), text);
   } catch (const UsageError&) {
   }
 }
@@ -69,6 +72,10 @@ const std::vector<std::string>& tokenizer_seeds() {
         "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 7], "cls": ["[CLS]", 6]},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true})json") +
           kSeparator + "Un\u00e4ffable, \u4e2d\u6587",
+      small_sentencepiece(1, " b", 4) + kSeparator + "aab  abab\u00e9 ",
+      small_sentencepiece(2) + kSeparator + " aba abab",
+      small_sentencepiece(3) + kSeparator + "a ab",
+      small_sentencepiece(4, "aa", 4) + kSeparator + "aaab",
   };
   return seeds;
 }

@@ -32,7 +32,8 @@ inline constexpr auto kWords<data::LossOn> =
 namespace data {
 
 struct SampleEncoderOptions {
-  std::string tokenizer = LEVIN_OPTION(tokenizer, "", "Folder of a model, or its tokenizer.json");
+  std::string tokenizer =
+      LEVIN_OPTION(tokenizer, "", "Folder of a model, its tokenizer.json, or a SentencePiece model (.model)");
   TextFields fields = {};
   Choice<LossOn> loss_on =
       LEVIN_OPTION(loss_on, LossOn::Completion, "Tokens to predict: completions and what the assistant says, or all");

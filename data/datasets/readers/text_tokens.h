@@ -15,7 +15,8 @@ namespace levin::data {
 
 /// The tokenizer of a data module of texts. As a member without LEVIN_OPTION it is flattened into its own options.
 struct TextTokensOptions {
-  std::string tokenizer = LEVIN_OPTION(tokenizer, "", "Folder of a model, or its tokenizer.json");
+  std::string tokenizer =
+      LEVIN_OPTION(tokenizer, "", "Folder of a model, its tokenizer.json, or a SentencePiece model (.model)");
   std::optional<int64_t> max_length = LEVIN_OPTION(max_length, {},
                                                    "Most tokens of a sample, with those that are added; longer ones "
                                                    "are cut at the end, of two texts the longer one; "

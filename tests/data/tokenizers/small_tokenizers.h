@@ -29,3 +29,21 @@ inline const std::string& small_word_piece() {
           "vocab": {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3, "##a": 4, ",": 5, "[CLS]": 6, "[SEP]": 7}})";
   return model;
 }
+
+/// A field of Protocol Buffers: a text, or a message of up to 127 bytes.
+inline std::string protobuf_text(char field, const std::string& text) {
+  return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(text.size())} + text;
+}
+
+/// A SentencePiece model of letters and pairs of them. `algorithm`: 1 for unigram to 4 for characters. `entry` is one
+/// more, of the type 1 (normal) to 6 (byte).
+inline std::string small_sentencepiece(char algorithm, const std::string& entry = "b", char type = 1) {
+  const auto piece = [](const std::string& text, const std::string& score, char of_type) {
+    return protobuf_text(1, protobuf_text(1, text) + "\x15" + score + std::string{'\x18', of_type});
+  };
+  const std::string minus_one("\0\0\x80\xBF", 4), minus_two("\0\0\0\xC0", 4), zero(4, '\0');
+  return piece("<unk>", zero, 2) + piece("<s>", zero, 3) + piece("\u2581", minus_two, 1) + piece("a", minus_two, 1) +
+         piece("\u2581a", minus_one, 1) + piece("ab", minus_two, 5) + piece("abab", minus_one, 1) +
+         piece(entry, minus_two, type) + protobuf_text(2, std::string{'\x18', algorithm}) +
+         protobuf_text(3, protobuf_text(2, std::string("\x08\0\0\0\0\0\0\0\0\0\0\0a\0", 14)));
+}

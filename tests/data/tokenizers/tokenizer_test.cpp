@@ -180,6 +180,31 @@ TEST_CASE("A tokenizer is read from its file, or from the folder that has it") {
   CHECK(Tokenizer::from_file(folder / "tokenizer.json").vocab_size() == 9);
 }
 
+TEST_CASE("A SentencePiece model is read from its file, and what is wrong in it is named") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "small.model";
+  std::ofstream(file, std::ios::binary) << small_sentencepiece(2);
+  const Tokenizer tokenizer = Tokenizer::from_file(file);
+  CHECK(tokenizer.vocab_size() == 8);
+  // "ab" is not used: what became it is taken apart again.
+  const Encoding encoding = tokenizer.encode(" a  cc ab");
+  CHECK(encoding.ids == Ids{4, 2, 0, 4, 7});
+  CHECK(encoding.offsets == Offsets{{1, 2}, {2, 4}, {4, 6}, {6, 8}, {8, 9}});
+  CHECK(tokenizer.decode(std::vector<int32_t>{1, 4, 2, 3, 0}) == "a a \u2047 ");
+  CHECK(tokenizer.is_special(1));
+  CHECK_FALSE(tokenizer.is_special(0));
+  const auto error = [](const std::string& bytes) {
+    return error_text<UsageError>([&] { Tokenizer::from_sentencepiece(bytes, "t.model"); });
+  };
+  CHECK(error("") == "t.model: has no pieces; is it a SentencePiece model?");
+  CHECK(contains(error("{\"version\": \"1.0\"}"), "t.model: is no message of Protocol Buffers, or it is truncated"));
+  CHECK(contains(error(small_sentencepiece(2).substr(0, 40)), "t.model: is no message of Protocol Buffers"));
+  CHECK(error(small_sentencepiece(5)) == "t.model: has the model_type 5; levin knows 1 (unigram) to 4 (char)");
+  CHECK(error(small_sentencepiece(1, "?", 2)) == "t.model: has two unknown pieces");
+  CHECK(error(small_sentencepiece(1, "", 1)) == "t.model: piece 7: is empty");
+  CHECK(error(small_sentencepiece(1, "\xff", 1)) == "t.model: piece 7: is not UTF-8");
+}
+
 TEST_CASE("Many threads encode by one tokenizer, and by many in turn") {
   std::vector<Tokenizer> tokenizers;
   for (int i = 0; i < 12; ++i) tokenizers.push_back(make(i % 2 ? small_bpe() : small_unigram()));

@@ -1,6 +1,7 @@
-// For tokenizer_python_test.py: encodes texts as Python's package does, which compares.
+// For tokenizer_python_test.py and sentencepiece_python_test.py: encodes texts as Python's packages do, which compare.
 //
 //   tokenizer_tool TOKENIZER        for each request of standard input, a line of JSON on standard output
+//   tokenizer_tool TOKENIZER --decode   for each line of ids, its text in hexadecimal digits
 //   tokenizer_tool --characters     the ranges of characters that the libraries here and newer ones agree on
 //
 // A request is a line "SIZE SIZE2 ADD" and, behind it, the bytes of a text and of a second one; SIZE2 -1: there is
@@ -15,7 +16,10 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -26,10 +30,23 @@ void print_list(const char* name, const Values& values) {
   std::printf("],");
 }
 
+void print_digits(const std::string& text) {
+  for (const char c : text) std::printf("%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+}
+
 void print_text(const std::string& text) {
   std::printf("\"text\":\"");
-  for (const char c : text) std::printf("%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  print_digits(text);
   std::printf("\"");
+}
+
+void decode_lines(const levin::Tokenizer& tokenizer) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream numbers(line);
+    const std::vector<int32_t> ids(std::istream_iterator<int32_t>(numbers), {});
+    print_digits(tokenizer.decode(ids));
+    std::printf("\n");
+  }
 }
 
 /// Whether a quicker encoding without offsets has the same ids.
@@ -89,12 +106,17 @@ void print_characters() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 2) return 2;
+  const bool decodes = argc == 3 && argv[2] == std::string("--decode");
+  if (argc != 2 && !decodes) return 2;
   if (argv[1] == std::string("--characters")) {
     print_characters();
     return 0;
   }
   const levin::Tokenizer tokenizer = levin::Tokenizer::from_file(argv[1]);
+  if (decodes) {
+    decode_lines(tokenizer);
+    return 0;
+  }
   std::printf("{\"size\":%d}\n", static_cast<int>(tokenizer.vocab_size()));
   std::fflush(stdout);
   long size = 0, second_size = 0, add = 0;
