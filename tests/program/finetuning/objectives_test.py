@@ -187,6 +187,33 @@ def check_texts(name):
             sys.exit(f"{name}: SampleText wrote {sample}, transformers {words.decode(made, skip_special_tokens=True)!r}")
 
 
+def check_divided(name, model, data):
+    """Two ranks, accumulated gradients and a run that resumes end with the weights of one process."""
+    def last(kind, batch, trainer, *arguments):
+        folder = f"{name}_{kind}"
+        shutil.rmtree(FOLDER / folder, ignore_errors=True)
+        file = config_of(folder, model, {**data, "batch_size": batch})
+        config = json.loads(file.read_text())
+        config["trainer"].update(trainer)
+        file.write_text(json.dumps(config))
+        levin("fit", "--config", file, *arguments)
+        return next((FOLDER / folder).rglob("last.ckpt"))
+
+    def weights(checkpoint):
+        return torch.load(checkpoint, weights_only=False)["state_dict"]
+
+    whole = weights(last("whole", BATCH, {}))
+    half = last("half", BATCH, {"max_steps": STEPS // 2})
+    others = {"ddp": last("ddp", BATCH // 2, {"strategy": "ddp", "accelerator": "cpu", "devices": 2}),
+              "accumulated": last("accumulated", BATCH // 2, {"accumulate_grad_batches": 2}),
+              "resumed": last("resumed", BATCH, {}, "--ckpt-path", half)}
+    for kind, checkpoint in others.items():
+        worst = max((value - whole[key]).abs().max().item() for key, value in weights(checkpoint).items())
+        if not worst <= (0 if kind == "resumed" else 1e-5):
+            sys.exit(f"{name}: {kind}: the weights are {worst} from those of one process")
+    print(f"{name}: two ranks, accumulated gradients and a resumed run have the weights of one process")
+
+
 def weights_of(model):
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
@@ -230,6 +257,10 @@ def main():
     taught = {"class": "Distillation", "teacher": str(FOLDER / "teacher"), "temperature": TEMPERATURE, "weight": WEIGHT}
     texts_of = {"class": "TextJsonl", "files": [str(FOLDER / "texts.jsonl")]}
     check_run("distillation", {"objective": taught}, texts_of, rows, weights_of(model))
+
+    check_divided("dpo", {"objective": {**dpo, "reference": str(FOLDER / "teacher")}}, preferences)
+    by_token = {"class": "WarmupCosine", "warmup_steps": 60, "total_steps": 400, "interval": "token"}
+    check_divided("tokens", {"lr_scheduler": by_token}, texts_of)
 
     # What cannot be a reference, and data of another kind.
     said = levin("fit", "--config", config_of("bad", {"objective": dpo}, preferences), fails=True)
