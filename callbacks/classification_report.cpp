@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMostCurves = 30;
+
 /// Returns the predicted class and its score of each sample, on the CPU: int64 and float64 [samples].
 std::pair<at::Tensor, at::Tensor> predictions_of(const at::Tensor& scores) {
   const at::Tensor wide = scores.detach().to(at::kCPU, at::kDouble);
@@ -30,6 +32,25 @@ std::pair<at::Tensor, at::Tensor> predictions_of(const at::Tensor& scores) {
   }
   auto [score, predicted] = wide.max(1);
   return {predicted, score};
+}
+
+/// Returns the probability of class 1 of scores of two classes, [samples, 2], that may be logits.
+at::Tensor positive_scores(const at::Tensor& scores) {
+  const bool are_probabilities = scores.ge(0).logical_and(scores.le(1)).all().item<bool>();
+  return (are_probabilities ? scores : scores.softmax(1)).select(1, 1);
+}
+
+/// Returns the curves of a metric as lists of numbers, for a file.
+Json curves_of(const metrics::ThresholdCurve& metric, bool is_swapped) {
+  const auto listed = [](const at::Tensor& values) {
+    Json list = Json::array();
+    for (int64_t i = 0; i < values.size(0); ++i) list.push_back(json_number(values[i].item<double>()));
+    return list;
+  };
+  Json json = Json::array();
+  for (const metrics::Curve& curve : metric.curves())
+    json.push_back({{"x", listed(is_swapped ? curve.y : curve.x)}, {"y", listed(is_swapped ? curve.x : curve.y)}});
+  return json;
 }
 
 bool are_scores(const at::Tensor& scores) {
@@ -61,9 +82,22 @@ bool ClassificationReport::is_due(const Run& run) const {
 
 void ClassificationReport::begin() {
   matrix_ = at::Tensor();
+  roc_.reset();
+  precision_recall_.reset();
   seen_ = 0;
   samples_.clear();
   mistakes_.clear();
+}
+
+void ClassificationReport::make_curves(int64_t classes) {
+  if (options_.curve_points < 2 || classes > kMostCurves || roc_) return;
+  const bool is_binary = classes == 2;
+  const metrics::ThresholdCurveOptions how = {
+      .task = is_binary ? metrics::TaskKind::Binary : metrics::TaskKind::Multiclass,
+      .thresholds = options_.curve_points,
+      .num_classes = is_binary ? std::nullopt : std::optional(classes)};
+  roc_.emplace(how);
+  precision_recall_.emplace(how);
 }
 
 void ClassificationReport::add(Run& run) {
@@ -87,6 +121,14 @@ void ClassificationReport::add(Run& run) {
     throw UsageError("ClassificationReport: there are ", matrix_.size(0), " classes, a batch has more or others");
   matrix_.add_(at::bincount(known * classes + predicted.masked_select(counts), {}, classes * classes)
                    .reshape({classes, classes}));
+  make_curves(classes);
+  if (roc_) {
+    at::Tensor probabilities = scores.detach().cpu();
+    if (classes == 2 && scores.dim() == 2) probabilities = positive_scores(probabilities);
+    const at::Tensor labels = target.clamp_min(0);
+    roc_->update(probabilities, labels, counts);
+    precision_recall_->update(probabilities, labels, counts);
+  }
   if (run.comm().is_global_zero()) add_samples(run, target, predicted, score);
   seen_ += target.size(0);
 }
@@ -125,6 +167,11 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
   if (count == 0) return;
   if (!matrix_.defined()) matrix_ = at::zeros({count, count}, at::kLong);  // a rank without a batch
   run.comm().all_reduce(matrix_, ReduceOp::Sum);
+  make_curves(count);
+  if (roc_) {
+    roc_->sync(run.comm());
+    precision_recall_->sync(run.comm());
+  }
   if (!run.comm().is_global_zero()) return;
 
   Json json = {{"stage", stage}, {"epoch", run.state().epoch}, {"step", run.state().global_step}};
@@ -133,6 +180,10 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
     const at::Tensor row = matrix_[i];
     json["matrix"].push_back(
         std::vector<int64_t>(row.const_data_ptr<int64_t>(), row.const_data_ptr<int64_t>() + count));
+  }
+  if (roc_) {
+    json["roc"] = curves_of(*roc_, /*is_swapped=*/false);
+    json["precision_recall"] = curves_of(*precision_recall_, /*is_swapped=*/true);
   }
   const fs::path into = folder(run);
   std::error_code error;

@@ -7,6 +7,8 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
+#include <levin/data/remote/local_path.h>
+#include <levin/data/remote/upload.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,9 +87,11 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options) : options_(std:
 }
 
 void ModelCheckpoint::on_fit_start(Run& run) {
-  folder_ = options_.dirpath.empty() ? run.checkpoint_folder() : fs::path(options_.dirpath);
+  const bool is_own = options_.dirpath.empty() || is_uploading();
+  folder_ = is_own ? run.checkpoint_folder() : fs::path(options_.dirpath);
   folder_ = fs::absolute(folder_).lexically_normal();
   if (run.comm().is_global_zero()) check_writable(folder_);
+  if (run.comm().is_global_zero() && is_uploading()) check_can_upload("ModelCheckpoint.dirpath", options_.dirpath);
   // The files of another folder do not belong to this run, which must not remove them, whatever a checkpoint says.
   const bool has_moved = !loaded_folder_.empty() && loaded_folder_ != folder_.string();
   std::erase_if(best_k_models_, [&](const Scored& one) { return has_moved || !is_below(one.first, folder_); });
@@ -163,7 +167,7 @@ void ModelCheckpoint::on_train_end(Run& run) {
   if (saved_already(run) && !last_is_behind(run)) return;
   saved_step_ = run.state().global_step;
   last_model_path_ = last_path(run);
-  run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only});
+  run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only, .upload_to = upload_to()});
 }
 
 void ModelCheckpoint::on_exception(Run& run, const std::exception& /*error*/) {
@@ -178,7 +182,8 @@ void ModelCheckpoint::save(Run& run) {
   if (options_.save_last) last_model_path_ = last_path(run);
   saved_step_ = run.state().global_step;
   has_saved_ = true;
-  SaveCheckpointOptions how{.weights_only = options_.save_weights_only, .then_remove = std::move(replaced)};
+  SaveCheckpointOptions how{
+      .weights_only = options_.save_weights_only, .then_remove = std::move(replaced), .upload_to = upload_to()};
   if (path && options_.save_last) how.link_as = last_model_path_;
   if (options_.verbose) console::info(c10::str("ModelCheckpoint: saving ", (path ? *path : last_model_path_).string()));
   run.save_checkpoint(path ? *path : last_model_path_, std::move(how));
@@ -227,7 +232,7 @@ fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replac
   // The run overwrites a file that its own killed session left; files of other runs are not touched.
   const auto is_taken = [&](const fs::path& candidate) {
     if (std::find(replaced.begin(), replaced.end(), candidate) != replaced.end()) return false;
-    return is_held(run, candidate) || (!run.resumes_in_place() && fs::exists(candidate));
+    return is_held(run, candidate) || (!run.resumes_in_place() && (fs::exists(candidate) || is_uploaded(candidate)));
   };
   for (int version = 1; options_.enable_version_counter && is_taken(path); ++version)
     path = folder_ / (name + "-v" + std::to_string(version) + kExtension);
@@ -237,8 +242,24 @@ fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replac
 bool ModelCheckpoint::may_replace(Run& run, const fs::path& path) const {
   for (const ModelCheckpoint* const other : savers_of(run))
     if (other != this && other->holds(path)) return false;
+  if (is_uploading() && path.filename() == run.resumed_from().filename()) return false;
   std::error_code none;
   return run.resumed_from().empty() || !fs::equivalent(path, run.resumed_from(), none);
+}
+
+bool ModelCheckpoint::is_uploading() const { return is_on_server(options_.dirpath); }
+
+std::string ModelCheckpoint::upload_to() const { return is_uploading() ? options_.dirpath : ""; }
+
+bool ModelCheckpoint::is_uploaded(const fs::path& path) const {
+  if (!is_uploading()) return false;
+  return is_in_bucket(options_.dirpath + (options_.dirpath.ends_with('/') ? "" : "/") + path.filename().string());
+}
+
+std::string ModelCheckpoint::upload_folder(Run& run) {
+  for (const ModelCheckpoint* const saver : savers_of(run))
+    if (saver->is_uploading()) return saver->options_.dirpath;
+  return "";
 }
 
 std::vector<const ModelCheckpoint*> ModelCheckpoint::savers_of(Run& run) {

@@ -16,7 +16,8 @@
 namespace levin {
 
 struct ModelCheckpointOptions {
-  std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the files; empty: checkpoints in the run's folder");
+  std::string dirpath = LEVIN_OPTION(
+      dirpath, "", "Folder of the files, or s3://, gs:// for copies there; empty: checkpoints in the run's folder");
   std::string filename = LEVIN_OPTION(filename, "{epoch}-{step}", "Name of the files, such as {epoch}-{val_loss:.2f}");
   std::optional<std::string> monitor =
       LEVIN_OPTION(monitor, {}, "Metric that says which are the best; unset: the newest is kept");
@@ -45,7 +46,9 @@ struct ModelCheckpointOptions {
 /// after each validation if validation does not run once per epoch. Without `monitor` the newest checkpoint is kept. An
 /// old file is removed only when the file that replaces it is complete; the checkpoint that a run was resumed from is
 /// never removed. If several write to one folder, each has files of its own: a name that another one holds gets -v1,
-/// and the second last.ckpt is last-v1.ckpt. Source: lightning.pytorch.callbacks.ModelCheckpoint
+/// and the second last.ckpt is last-v1.ckpt. If dirpath is a folder of a bucket, the files are written to the run's
+/// folder, and a copy of each goes to the bucket, by the thread that writes them.
+/// Source: lightning.pytorch.callbacks.ModelCheckpoint
 class ModelCheckpoint : public Callback, public StepFollower {
  public:
   using Options = ModelCheckpointOptions;
@@ -74,6 +77,9 @@ class ModelCheckpoint : public Callback, public StepFollower {
   const std::filesystem::path& best_model_path() const { return best_model_path_; }
   /// Returns the metric of the best file; unset before the first save and without monitor.
   std::optional<double> best_model_score() const { return best_model_score_; }
+  /// Returns the folder of a bucket that gets copies of the run's checkpoints, of the first ModelCheckpoint that has
+  /// one; empty if none has.
+  static std::string upload_folder(Run& run);
   /// Returns the path of last.ckpt, once that has been requested.
   const std::filesystem::path& last_model_path() const { return last_model_path_; }
   const ModelCheckpointOptions& options() const { return options_; }
@@ -93,6 +99,11 @@ class ModelCheckpoint : public Callback, public StepFollower {
   std::optional<std::filesystem::path> place_scored(Run& run, double score,
                                                     std::vector<std::filesystem::path>& replaced);
   std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
+  bool is_uploading() const;
+  /// Returns the folder of a bucket that gets copies; empty: none.
+  std::string upload_to() const;
+  /// Returns whether a copy with the name of this file is in the bucket.
+  bool is_uploaded(const std::filesystem::path& path) const;
   /// Returns the run's savers, in the order in which they are called.
   static std::vector<const ModelCheckpoint*> savers_of(Run& run);
   /// Returns whether this saver's state names the file.

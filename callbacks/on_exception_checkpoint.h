@@ -7,7 +7,8 @@
 namespace levin {
 
 struct OnExceptionCheckpointOptions {
-  std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the file; empty: checkpoints in the run's folder");
+  std::string dirpath = LEVIN_OPTION(
+      dirpath, "", "Folder of the file, or s3://, gs:// for a copy there; empty: checkpoints in the run's folder");
   std::string filename = LEVIN_OPTION(filename, "on_exception", "Name of the file");
 };
 

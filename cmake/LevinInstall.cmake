@@ -126,6 +126,7 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake"
   cmake/levinHosts.cmake
   cmake/FindPCRE2.cmake
+  cmake/FindWebP.cmake
   cmake/LevinLibTorch.cmake
   cmake/LevinPrecompile.cmake
   cmake/LevinStop.cmake

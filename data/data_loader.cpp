@@ -91,6 +91,16 @@ DataLoader::Iterator DataLoader::begin() {
   return Iterator(*this);
 }
 
+DatasetPtr DataLoader::dataset() const {
+  const auto* const indexed = dynamic_cast<const IndexedSource*>(source_.get());
+  return indexed ? indexed->dataset() : nullptr;
+}
+
+std::shared_ptr<const IterableDataset> DataLoader::iterable_dataset() const {
+  const auto* const stream = dynamic_cast<const StreamSource*>(source_.get());
+  return stream ? stream->dataset() : nullptr;
+}
+
 std::optional<int64_t> DataLoader::size() const { return source_->size(key_); }
 
 void DataLoader::set_epoch(int64_t epoch) {

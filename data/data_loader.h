@@ -72,6 +72,9 @@ class DataLoader final : public Loader {
   std::default_sentinel_t end() const { return {}; }
 
   const DataLoaderOptions& options() const { return options_; }
+  /// Returns what is read: one of the two, the other is null.
+  DatasetPtr dataset() const;
+  std::shared_ptr<const IterableDataset> iterable_dataset() const;
 
  private:
   DataLoader(std::shared_ptr<BatchSource> source, DataLoaderOptions options);

@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/joined.h>
+#include <levin/data/ignored_target.h>
 #include <levin/modules/nn/configured_optimizer.h>
 
 #include <algorithm>
@@ -27,6 +28,14 @@ void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t 
     throw UsageError("model.inputs: names ", given, " entries of the batch (", joined(choices().inputs),
                      "), and forward of ", choices().file, " takes ", parameter_names_.size(), " (",
                      joined(parameter_names_), ")");
+}
+
+void ImportedModule::set_metrics(const std::string& module, const std::vector<std::string>& own) {
+  if (choices().measured.metrics.empty()) return;
+  if (has_own_loss() && !takes_target())
+    throw UsageError("model.metrics: the loss is a method of ", choices().file,
+                     ", and no output is left to measure; choose a loss by name");
+  named_metrics_.set(*this, module, choices().measured, own, /*counts_in_training=*/false);
 }
 
 std::vector<ImportedTensor> ImportedModule::described_inputs() const {
@@ -108,6 +117,31 @@ void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) 
 
 void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
+/// The tensors tell what is learned, as they tell the loss.
+void ImportedModule::log_named_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs,
+                                       const std::string& stage) {
+  if (!named_metrics_.are_logged(stage)) return;
+  const auto [output, target] = measured_of(batch, outputs);
+  const bool is_of_logits = choices().loss == NamedLoss::BinaryCrossEntropyWithLogits;
+  if (is_of_logits || (!target.is_floating_point() && output.sizes() == target.sizes())) {
+    const bool has_labels = output.dim() > 1 && output.size(1) > 1;
+    named_metrics_.use({.learned = has_labels ? metrics::Learned::Multilabel : metrics::Learned::Binary,
+                        .columns = has_labels ? output.size(1) : 1});
+    const at::Tensor scores = is_of_logits ? output.sigmoid() : output;
+    return named_metrics_.log(stage, scores.reshape_as(target),
+                              target.is_floating_point() ? target.gt(0.5).to(at::kLong) : target);
+  }
+  if (target.is_floating_point()) {
+    named_metrics_.use({.learned = metrics::Learned::Numbers, .columns = output.dim() > 1 ? output.size(1) : 1});
+    return named_metrics_.log(stage, output.reshape_as(target), target);
+  }
+  const auto [values, classes] = with_classes_second(output, target, class_dimension());
+  named_metrics_.use({.learned = metrics::Learned::Multiclass,
+                      .columns = values.dim() > 1 ? values.size(1) : 1,
+                      .ignore_index = kIgnoredTarget});
+  named_metrics_.log(stage, values, classes);
+}
+
 void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
   if (has_own_loss() && !takes_target()) {
     log(stage + "_loss", loss_of(batch), {.prog_bar = true});
@@ -118,6 +152,7 @@ void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
   if (has_own_loss()) {
     log(stage + "_loss", output, {.prog_bar = true});
     log_metrics(batch, outputs, stage);
+    log_named_metrics(batch, outputs, stage);
     return;
   }
   const NamedLoss chosen = loss_for_tensors(output, batch.target());
@@ -132,6 +167,7 @@ void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
       log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = hits.counted});
   }
   log_metrics(batch, outputs, stage);
+  log_named_metrics(batch, outputs, stage);
 }
 
 Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/) {

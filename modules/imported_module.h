@@ -2,6 +2,7 @@
 #include <c10/core/ScalarType.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/nn/class_layout.h>
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/named_loss.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -25,8 +27,8 @@ struct ImportedTensor {
 
 /// A module whose forward Python has saved to a file: what ScriptModule and ProgramModule share. Logs train_loss;
 /// val_loss and test_loss; with the losses cross_entropy and nll_loss also val_acc and test_acc, of the targets that
-/// are not ignored (-100). forward receives the entries of the batch that are named like its parameters, except that a
-/// first parameter of another name receives `input`. The result is compared to `target`.
+/// are not ignored (-100); and the option `metrics`. forward receives the entries of the batch that are named like its
+/// parameters, except that a first parameter of another name receives `input`. The result is compared to `target`.
 class ImportedModule : public LightningModule {
  public:
   /// Calls the model's forward. Throws levin::UsageError if the inputs or the result do not fit.
@@ -65,6 +67,7 @@ class ImportedModule : public LightningModule {
     const ClassChoice<optim::OptimizerKind>& optimizer;
     const ClassChoice<LRSchedulerKind>& lr_scheduler;
     const ParameterGroups& groups;
+    const metrics::MetricChoices& measured;
   };
   virtual Choices choices() const = 0;
   /// Returns whether `loss` is the one that the file computes itself.
@@ -81,9 +84,16 @@ class ImportedModule : public LightningModule {
   /// Logs what is measured of the outputs besides the loss, in validation and test.
   virtual void log_metrics(const Batch& /*batch*/, const std::vector<at::Tensor>& /*outputs*/,
                            const std::string& /*stage*/) {}
+  /// Returns the output that the option `metrics` is of, and what it is compared with.
+  virtual std::pair<at::Tensor, at::Tensor> measured_of(const Batch& batch,
+                                                        const std::vector<at::Tensor>& outputs) const {
+    return {result_of(outputs), batch.target()};
+  }
   /// Returns whether the inputs of `own_loss` include the target, and the loss is one of forward's outputs.
   virtual bool takes_target() const { return false; }
 
+  /// Takes the option `metrics`; the constructor calls it. `own` are the names that the module `module` logs itself.
+  void set_metrics(const std::string& module, const std::vector<std::string>& own);
   /// Sets the names of forward's parameters, of which the first `required` have no default. Throws levin::UsageError if
   /// `inputs` names another number of them.
   void set_parameter_names(std::vector<std::string> names, size_t required);
@@ -94,12 +104,14 @@ class ImportedModule : public LightningModule {
   NamedLoss loss_for_tensors(const at::Tensor& output, const at::Tensor& target) const;
   at::Tensor compared(NamedLoss loss, const at::Tensor& output, const at::Tensor& target) const;
   at::Tensor loss_of(const Batch& batch);
+  void log_named_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs, const std::string& stage);
   std::vector<at::Tensor> inputs_of(const Batch& batch);
   void warn_of_unused(const Batch& batch, const std::vector<std::string>& used);
 
   std::vector<std::string> parameter_names_ = {};  ///< forward's parameters
   size_t required_inputs_ = 0;                     ///< forward's parameters without a default
   bool looked_for_unused_ = false;
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace levin

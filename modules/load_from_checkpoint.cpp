@@ -3,6 +3,7 @@
 #include <levin/core/state/json_state.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/weights.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +11,7 @@
 namespace levin::detail {
 
 SavedModule read_saved_module(const std::filesystem::path& path) {
-  State checkpoint = load_state(path);
+  State checkpoint = load_state(local_path(path));
   const State* weights = find_state_dict(checkpoint);
   if (weights == nullptr)
     throw UsageError(path.string(),

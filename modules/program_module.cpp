@@ -61,7 +61,15 @@ class ProgramModule::Impl {
     find_written_buffers();
     find_uncounted_batches();
     result = find_output("output", options.output);
-    if (options.metric != OutputMetric::None) measured = find_measured(options.metric_output);
+    if (options.metric != OutputMetric::None) measured = find_measured("metric", options.metric_output);
+  }
+
+  /// The first output but the one that the loss takes, if the option names none.
+  size_t find_measured(const char* option, const std::string& wanted) const {
+    if (!wanted.empty()) return find_output("metric_output", wanted);
+    if (output_names.size() < 2)
+      throw UsageError("model.", option, ": ", file(), " returns nothing besides '", output_names[result], "'");
+    return result == 0 ? 1 : 0;
   }
 
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
@@ -178,14 +186,6 @@ class ProgramModule::Impl {
     }
   }
 
-  /// The first output but the one that the loss takes, if the option names none.
-  size_t find_measured(const std::string& wanted) const {
-    if (!wanted.empty()) return find_output("metric_output", wanted);
-    if (output_names.size() < 2)
-      throw UsageError("model.metric: ", file(), " returns nothing besides '", output_names[result], "'");
-    return result == 0 ? 1 : 0;
-  }
-
   size_t find_output(const char* option, const std::string& wanted) const {
     if (output_names.empty()) throw UsageError(file(), ": forward returns nothing");
     if (wanted.empty()) return 0;
@@ -226,8 +226,9 @@ class ProgramModule::Impl {
 
  public:
   const std::vector<std::string> input_names, output_names;
-  size_t result = 0;    ///< the output that the option `output` names
-  size_t measured = 0;  ///< the one that `metric` is of
+  size_t result = 0;          ///< the output that the option `output` names
+  size_t measured = 0;        ///< the one that `metric` is of
+  size_t named_measured = 0;  ///< the one that `metrics` are of
 
  private:
   program::InputCheck check_;
@@ -251,6 +252,14 @@ ProgramModule::ProgramModule(Options options_) : ImportedModule("ProgramModule")
   set_parameter_names(impl_->input_names, impl_->input_names.size());
   if (parameters().empty()) throw UsageError(options.program, ": the program has no parameters to train");
   load_initial_weights(*this, options.initial);
+  if (!options.measured.metrics.empty())
+    impl_->named_measured = has_own_loss() || !options.metric_output.empty()
+                                ? impl_->find_measured("metrics", options.metric_output)
+                                : impl_->result;
+  std::vector<std::string> own = {"loss", "acc"};
+  if (options.metric == OutputMetric::MeanAbsoluteError) own.emplace_back("mae");
+  if (options.metric == OutputMetric::MeanSquaredError) own.emplace_back("mse");
+  set_metrics("ProgramModule", own);
   train();
 }
 
@@ -290,8 +299,8 @@ ImportedTensor ProgramModule::described_output() const {
 void ProgramModule::save_program(const std::filesystem::path& path) const { impl_->save(path); }
 
 ImportedModule::Choices ProgramModule::choices() const {
-  return {options.program, options.loss,      options.inputs,       options.class_dimension,
-          options.save_to, options.optimizer, options.lr_scheduler, options.groups};
+  return {options.program,   options.loss,         options.inputs, options.class_dimension, options.save_to,
+          options.optimizer, options.lr_scheduler, options.groups, options.measured};
 }
 
 bool ProgramModule::has_own_loss() const { return options.loss == NamedLoss::Output; }
@@ -314,13 +323,22 @@ const at::Tensor& ProgramModule::metric_target_of(const Batch& batch) const {
   return batch.contains("target") || !batch.contains("labels") ? batch.target() : batch["labels"];
 }
 
+at::Tensor ProgramModule::output_to_measure(const std::vector<at::Tensor>& outputs, size_t place) const {
+  if (!outputs.at(place).defined())
+    throw UsageError("model.metric_output: output '", impl_->output_names[place], "' of ", options.program,
+                     " is no tensor; choose another one");
+  return outputs[place];
+}
+
+std::pair<at::Tensor, at::Tensor> ProgramModule::measured_of(const Batch& batch,
+                                                             const std::vector<at::Tensor>& outputs) const {
+  return {output_to_measure(outputs, impl_->named_measured), metric_target_of(batch)};
+}
+
 void ProgramModule::log_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs, const std::string& stage) {
   if (options.metric == OutputMetric::None) return;
-  const at::Tensor output = outputs.at(impl_->measured);
+  const at::Tensor output = output_to_measure(outputs, impl_->measured);
   const at::Tensor& target = metric_target_of(batch);
-  if (!output.defined())
-    throw UsageError("model.metric_output: output '", impl_->output_names[impl_->measured], "' of ", options.program,
-                     " is no tensor; choose another one");
   const OutputScore score = measure_output(options.metric, output, target, options.class_dimension);
   if (!score.value.defined()) return;
   LogOptions how{.prog_bar = score.is_shown};

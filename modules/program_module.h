@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -29,9 +30,11 @@ struct ProgramModuleOptions {
                                              "What validation and test log besides the loss, for programs that compute "
                                              "their loss themselves: of metric_output");
   std::string metric_output = LEVIN_OPTION(
-      metric_output, "", "Output that `metric` is of: its key or number; unset: the first that is not the loss");
-  std::string metric_target =
-      LEVIN_OPTION(metric_target, "", "Entry of the batch that `metric` compares with; unset: target, or else labels");
+      metric_output, "",
+      "Output that `metric` and `metrics` are of: its key or number; unset: the first that is not the loss, for "
+      "`metrics` the one that a loss by name takes");
+  std::string metric_target = LEVIN_OPTION(
+      metric_target, "", "Entry of the batch that `metric` and `metrics` compare with; unset: target, or else labels");
   std::vector<std::string> operators = LEVIN_OPTION(
       operators, {}, "Namespaces of operators, besides PyTorch's own, that the program may call: torchvision, say");
   Choice<ClassDimension> class_dimension = LEVIN_OPTION(
@@ -42,7 +45,8 @@ struct ProgramModuleOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Trains a model that Python exported (`torch.export.save(torch.export.export(model, example_inputs), path)`), without
@@ -92,7 +96,10 @@ class ProgramModule : public ImportedModule {
   std::vector<at::Tensor> outputs_of(const std::vector<at::Tensor>& inputs) override { return run_program(inputs); }
   at::Tensor result_of(const std::vector<at::Tensor>& outputs) const override;
   void log_metrics(const Batch& batch, const std::vector<at::Tensor>& outputs, const std::string& stage) override;
+  std::pair<at::Tensor, at::Tensor> measured_of(const Batch& batch,
+                                                const std::vector<at::Tensor>& outputs) const override;
   at::Tensor chosen(const std::vector<at::Tensor>& outputs) const;
+  at::Tensor output_to_measure(const std::vector<at::Tensor>& outputs, size_t place) const;
   const at::Tensor& metric_target_of(const Batch& batch) const;
   void save_as_file(const std::filesystem::path& path) override { save_program(path); }
 

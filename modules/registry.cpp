@@ -1,5 +1,7 @@
 #include <levin/modules/registry.h>
+#include <levin/modules/detection/fcos.h>
 #include <levin/modules/images/pretrained_image_classifier.h>
+#include <levin/modules/images/unet.h>
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/nn/language_model.h>
 #include <levin/modules/nn/tabular.h>
@@ -17,6 +19,7 @@ namespace {
 void register_builtins(Registry<ModuleKind::Entry>& registry) {
   add_module<nn::CausalLM>(registry, "CausalLM",
                            "A decoder-only transformer (Llama, Qwen, Gemma, ...) from a folder of Hugging Face");
+  add_module<nn::FCOS>(registry, "FCOS", "Detects objects in images: boxes with classes, by a network without anchors");
   add_module<nn::ImageClassifier>(registry, "ImageClassifier", "Classifies images: mlp, mlp_bn, lenet or resnet18");
   add_module<nn::LanguageModel>(registry, "LanguageModel", "A small GPT: predicts the next token of a text");
   add_module<nn::MLPClassifier>(registry, "MLPClassifier",
@@ -37,6 +40,7 @@ void register_builtins(Registry<ModuleKind::Entry>& registry) {
       "Classifies texts by an encoder (BERT, RoBERTa, ...) from a folder of Hugging Face");
   add_module<nn::TokenClassifier>(registry, "TokenClassifier",
                                   "Classifies the words of texts by an encoder from a folder of Hugging Face");
+  add_module<nn::UNet>(registry, "UNet", "Segments images: finds the class of each pixel");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <levin/modules/script_module.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/script_file.h>
 
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 torch::jit::Module load_script_of(const ScriptModuleOptions& options) {
   schema_of<ScriptModuleOptions>().check(&options, "model");
   if (options.file.empty()) throw UsageError("model.file: missing; name a TorchScript file with --model.file");
-  return load_script(options.file);
+  return load_script(local_path(options.file));
 }
 
 /// Resolves the option `loss`. Without a script loss, Auto stays until there are tensors. Throws levin::UsageError if
@@ -47,6 +48,7 @@ ScriptModule::ScriptModule(Options options_)
                      ": the module has no parameters to train; save it before torch.jit.freeze or "
                      "optimize_for_inference, which turn them into constants");
   load_initial_weights(*this, options.initial);
+  set_metrics("ScriptModule", {"loss", "acc"});
   train();
 }
 
@@ -79,8 +81,8 @@ at::Tensor ScriptModule::own_loss(const std::vector<at::Tensor>& inputs, const a
 }
 
 ImportedModule::Choices ScriptModule::choices() const {
-  return {options.file,    options.loss,      options.inputs,       options.class_dimension,
-          options.save_to, options.optimizer, options.lr_scheduler, options.groups};
+  return {options.file,      options.loss,         options.inputs, options.class_dimension, options.save_to,
+          options.optimizer, options.lr_scheduler, options.groups, options.measured};
 }
 
 bool ScriptModule::has_own_loss() const { return options.loss == NamedLoss::Script; }

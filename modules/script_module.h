@@ -32,7 +32,8 @@ struct ScriptModuleOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Trains a model that Python saved as TorchScript (`torch.jit.script(model).save(path)`, or torch.jit.trace), without

@@ -2,6 +2,7 @@
 #include <levin/core/state/json_state.h>
 #include <levin/core/state/safetensors.h>
 #include <levin/core/state/state_file.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/weights.h>
 
 namespace levin {
@@ -22,7 +23,8 @@ void save_trained_weights(const State& weights, const State& learned, const std:
   }
 }
 
-State learned_from_data_in(const std::filesystem::path& path) {
+State learned_from_data_in(const std::filesystem::path& given) {
+  const std::filesystem::path path = local_path(given);
   if (!is_safetensors_file(path)) return load_entry(path, kLearnedFromData);
   SafetensorsMetadata metadata;
   load_safetensors(path, &metadata);

@@ -1,14 +1,9 @@
 #include <levin/data/datasets/csv.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/isnan.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 #include <levin/core/system/error.h>
-#include <levin/core/system/joined.h>
 #include <levin/data/datasets/readers/length_groups.h>
+#include <levin/data/datasets/readers/raw_rows.h>
+#include <levin/data/datasets/readers/split_rows.h>
+#include <levin/data/datasets/readers/without_target.h>
 
 #include <numeric>
 #include <utility>
@@ -19,30 +14,6 @@ namespace {
 std::vector<int64_t> all_rows(const CsvTable& table) {
   std::vector<int64_t> rows(static_cast<size_t>(table.rows()));
   std::iota(rows.begin(), rows.end(), int64_t{0});
-  return rows;
-}
-
-/// A dataset that has only a size, for random_split of rows.
-class Rows final : public Dataset {
- public:
-  explicit Rows(int64_t size) : size_(size) {}
-  int64_t size() const override { return size_; }
-
- private:
-  int64_t size_;
-};
-
-struct SplitRows {
-  std::vector<int64_t> train, val;
-};
-
-SplitRows split_rows(const CsvTable& table, double val_fraction, int64_t seed) {
-  const auto parts = random_split(Rows(table.rows()), {1 - val_fraction, val_fraction}, seed);
-  SplitRows rows{parts[0].indices(), parts[1].indices()};
-  if (rows.train.empty() || rows.val.empty()) {
-    throw UsageError("data.val_fraction: ", val_fraction, " of the ", table.rows(), " rows of ", table.file, " leaves ",
-                     rows.train.size(), " for training and ", rows.val.size(), " for validation");
-  }
   return rows;
 }
 
@@ -60,14 +31,6 @@ std::vector<VaryingField> lists_of(const CsvTable& table, const std::vector<int6
   for (const CsvField& field : table.fields)
     if (field.is_list) lists.push_back(varying_field(field, rows));
   return lists;
-}
-
-/// Rows to predict need no target.
-template <class Table>
-Table without_target(const Table& table) {
-  auto values = table.values();
-  values.erase("target");
-  return Table(std::move(values));
 }
 
 }  // namespace
@@ -99,7 +62,7 @@ CsvDataset::CsvDataset(const std::filesystem::path& file, Options options, CsvEn
 std::pair<CsvDataset, CsvDataset> CsvDataset::split(const std::filesystem::path& file, const Options& options,
                                                     double val_fraction, int64_t seed) {
   const CsvTable table = read_csv_table(file, options);
-  const auto [train, val] = split_rows(table, val_fraction, seed);
+  const auto [train, val] = split_rows(table.rows(), val_fraction, seed, table.file);
   const CsvEncoding encoding = learn_csv_encoding(table, train, options);
   return {CsvDataset(table, train, options, encoding), CsvDataset(table, val, options, encoding)};
 }
@@ -108,7 +71,7 @@ std::pair<CsvDataset, CsvDataset> CsvDataset::split(const std::filesystem::path&
                                                     double val_fraction, int64_t seed, const CsvEncoding& encoding) {
   options.categories = encoding.categories;
   const CsvTable table = read_csv_table(file, options, &encoding.features);
-  const auto [train, val] = split_rows(table, val_fraction, seed);
+  const auto [train, val] = split_rows(table.rows(), val_fraction, seed, table.file);
   return {CsvDataset(table, train, options, encoding), CsvDataset(table, val, options, encoding)};
 }
 
@@ -148,6 +111,13 @@ std::vector<int64_t> Csv::category_sizes() {
   return sizes_of(encoding(), options_.columns.unknown == CsvUnknown::Code);
 }
 
+TabularSizes Csv::tabular_sizes() {
+  const CsvEncoding& learned = encoding();
+  return {.features = static_cast<int64_t>(learned.features.size()),
+          .categories = category_sizes(),
+          .classes = static_cast<int64_t>(learned.class_names.size())};
+}
+
 State Csv::learned_state() {
   State state = state_of(encoding());
   state["standardize"] = options_.columns.standardize;
@@ -163,33 +133,7 @@ void Csv::load_learned_state(const State& state) {
 std::optional<RawInput> Csv::raw_input() {
   const CsvDatasetOptions& columns = options_.columns;
   if (!columns.fields.empty() || !columns.lists.empty()) return {};
-  const CsvEncoding& learned = encoding();
-  RawInput raw;
-  // Made here: what is made while a tracer records becomes a step of the graph.
-  const at::Tensor mean = at::tensor(learned.mean, at::kDouble), stddev = at::tensor(learned.stddev, at::kDouble);
-  if (!learned.features.empty()) {
-    raw.example.set("input", at::stack({mean - stddev, mean + stddev}).to(at::kFloat));
-    raw.meaning = "input: the numbers " + joined(learned.features);
-  }
-  if (!learned.categories.empty()) {
-    const auto count = static_cast<int64_t>(learned.categories.size());
-    raw.example.set("category", at::zeros({2, count}, at::kLong));
-    raw.meaning +=
-        (raw.meaning.empty() ? "category: the codes of " : "; category: the codes of ") + joined(learned.categories);
-  }
-  raw.prepare = [mean, stddev, zero = at::zeros_like(mean), standardize = columns.standardize,
-                 missing = columns.missing](const Batch& rows) {
-    Batch prepared = rows;
-    if (mean.numel() == 0) return prepared;
-    // As encode_csv: in float64, rounded once.
-    at::Tensor numbers = rows.input().to(at::kDouble);
-    if (missing == CsvMissing::Mean) numbers = at::where(numbers.isnan(), mean, numbers);
-    if (missing == CsvMissing::Zero) numbers = at::where(numbers.isnan(), zero, numbers);
-    if (standardize) numbers = numbers.sub(mean).div(stddev);
-    prepared.set("input", numbers.to(at::kFloat));
-    return prepared;
-  };
-  return raw;
+  return raw_rows(encoding(), columns.standardize, columns.missing);
 }
 
 Loaders Csv::train_dataloader() {
@@ -208,8 +152,7 @@ DatasetPtr Csv::open(const std::string& file, Split split) {
     columns.target.clear();
     columns.fields = without_target(columns.fields);
     columns.lists = without_target(columns.lists);
-    columns.field_options.dtypes = without_target(columns.field_options.dtypes);
-    columns.field_options.pad = without_target(columns.field_options.pad);
+    columns.field_options = without_target(columns.field_options);
   }
   return std::make_shared<const CsvDataset>(file, std::move(columns), encoding());
 }

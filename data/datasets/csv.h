@@ -5,6 +5,7 @@
 #include <levin/data/datasets/readers/csv_table.h>
 #include <levin/data/datasets/readers/field_dataset.h>
 #include <levin/data/loader_options.h>
+#include <levin/data/tabular_data.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -84,7 +85,7 @@ struct CsvOptions {
 
 /// Tables in CSV files. The encoding learnt from the training rows is used for all others; rows for predict need no
 /// target.
-class Csv : public DatasetModule {
+class Csv : public DatasetModule, public TabularData {
  public:
   using Options = CsvOptions;
   /// Throws levin::UsageError for options that contradict each other.
@@ -95,6 +96,7 @@ class Csv : public DatasetModule {
   const CsvEncoding& encoding();
   /// Returns the number of codes of each category column; reads the training rows as `encoding` does.
   std::vector<int64_t> category_sizes();
+  TabularSizes tabular_sizes() override;
 
   Loaders train_dataloader() override;
   State learned_state() override;

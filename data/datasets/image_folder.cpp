@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/image_preprocessor.h>
+#include <levin/data/datasets/readers/split_images.h>
 #include <levin/data/datasets/readers/square_images.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/files/image_file.h>
@@ -191,16 +192,7 @@ DatasetPtr ImageFolder::predict_images() {
 }
 
 DatasetPtr ImageFolder::part(bool training) {
-  DatasetPtr all = images(train_files(), training);
-  const double fraction = options_.val_fraction;
-  if (fraction == 0) return training ? all : nullptr;
-  std::vector<Subset> parts = random_split(std::move(all), {1 - fraction, fraction}, options_.split_seed);
-  Subset& mine = parts[training ? 0 : 1];
-  if (mine.size() == 0) {
-    throw UsageError("data.val_fraction: ", fraction, " of ", train_files()->items.size(), " images leaves none for ",
-                     training ? "training" : "validation; give another fraction, or 0");
-  }
-  return std::make_shared<const Subset>(std::move(mine));
+  return split_images(images(train_files(), training), options_.val_fraction, options_.split_seed, training);
 }
 
 DatasetPtr ImageFolder::make_dataset(Split split) {

@@ -4,7 +4,9 @@
 #include <levin/data/data_loader.h>
 #include <levin/data/datasets/readers/convert_field.h>
 #include <levin/data/datasets/readers/pad_rows.h>
+#include <levin/data/datasets/readers/shard_list.h>
 #include <levin/data/datasets/readers/tar_shards.h>
+#include <levin/data/datasets/readers/tar_stream.h>
 
 #include <cstring>
 #include <utility>
@@ -80,11 +82,11 @@ TarDataset::TarDataset(const std::vector<std::string>& shards, Options options, 
   const std::string& masked = options_.field_options.attention_mask;
   if (!masked.empty() && !options_.field_options.pad.values().contains(masked))
     throw UsageError("data.attention_mask: '", masked, "' is no field that data.pad fills up");
-  auto names = std::make_shared<std::vector<std::shared_ptr<const std::string>>>();
-  for (std::string& file : find_shards(shards, option)) {
-    names->push_back(std::make_shared<const std::string>(std::move(file)));
-  }
-  shards_ = std::move(names);
+  shards_ = std::make_shared<ShardList>(find_tar_shards(shards, option), options_.shard_options);
+}
+
+bool TarDataset::divides_among_ranks() const {
+  return shards_->size() > 1 && options_.shard_options.ranks_take == RankShare::Shards;
 }
 
 std::unique_ptr<SampleStream> TarDataset::open(const StreamOptions& options) const {

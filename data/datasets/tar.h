@@ -1,8 +1,8 @@
 #pragma once
 #include <levin/data/data_module.h>
 #include <levin/data/datasets/readers/field_options.h>
+#include <levin/data/datasets/readers/shard_options.h>
 #include <levin/data/datasets/readers/tar_decoder.h>
-#include <levin/data/datasets/readers/tar_stream.h>
 #include <levin/data/iterable_dataset.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/transforms/registry.h>
@@ -15,11 +15,15 @@
 
 namespace levin::data {
 
+class ShardList;
+
 struct TarDatasetOptions {
   /// How the members of a sample are decoded; these options appear beside the others, without a prefix.
   TarDecoderOptions members = {};
   /// What becomes of the fields in batches, in the same way.
   FieldOptions field_options = {};
+  /// How shards are divided and fetched, in the same way.
+  ShardOptions shard_options = {};
   int64_t shuffle_buffer =
       LEVIN_OPTION(shuffle_buffer, 0,
                    "With shuffle, draw from a buffer of n samples; 0: draw only the order of the files", {.min = 0});
@@ -32,19 +36,20 @@ struct TarDatasetOptions {
 /// `key.ext` with the same key make a sample: `7.jpg`, `7.cls`.
 ///
 /// TarDecoder describes how members are decoded. Files are mapped into memory; an uncompressed file is read without a
-/// copy except the one into the batch. Ranks take whole files or, if there are fewer files than ranks, single samples.
-/// A resumed loader continues at its byte offset; a gzip file is read again up to there. Broken data throws
-/// levin::UsageError that names file, byte and member. Source: the WebDataset convention,
+/// copy except the one into the batch. Files at URLs are fetched ahead into a cache that the processes of a machine
+/// share, and give the same samples in the same order. Ranks take whole files or, if there are fewer files than ranks
+/// or `ranks_take` says so, single samples. A resumed loader continues at its byte offset; a gzip file is read again up
+/// to there. Broken data throws levin::UsageError that names file, byte and member. Source: the WebDataset convention,
 /// https://github.com/webdataset/webdataset.
 class TarDataset final : public IterableDataset {
  public:
   using Options = TarDatasetOptions;
-  /// `shards` are names or patterns; see find_shards, also for the errors and for `option`.
+  /// `shards` are names, patterns, URLs or indices; see find_tar_shards, also for the errors and for `option`.
   explicit TarDataset(const std::vector<std::string>& shards, Options options = {},
                       const std::string& option = "data.shards");
 
   std::unique_ptr<SampleStream> open(const StreamOptions& options) const override;
-  bool divides_among_ranks() const override { return shards_->size() > 1; }
+  bool divides_among_ranks() const override;
   void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const override;
   std::vector<std::string> class_names() const override { return options_.class_names; }
 
@@ -54,7 +59,7 @@ class TarDataset final : public IterableDataset {
                       const std::vector<const MappedFile*>& files, Batch& out) const;
   void convert(Batch& batch) const;
 
-  TarStream::Shards shards_;
+  std::shared_ptr<ShardList> shards_;
   Options options_;
   TarDecoder decoder_;
   std::map<std::string, at::ScalarType> types_;
@@ -62,7 +67,9 @@ class TarDataset final : public IterableDataset {
 
 struct TarOptions {
   std::vector<std::string> shards =
-      LEVIN_OPTION(shards, {}, "Training files, by name or pattern: train-{000..009}.tar, train/*.tar.gz");
+      LEVIN_OPTION(shards, {},
+                   "Training files, by name or pattern: train-{000..009}.tar, train/*.tar.gz; also URLs "
+                   "(https, s3, gs), and an index of names (.txt, .json)");
   std::vector<std::string> val_shards = LEVIN_OPTION(val_shards, {}, "Validation files; empty: none");
   std::vector<std::string> test_shards = LEVIN_OPTION(test_shards, {}, "Files for test and predict; empty: none");
   TarDatasetOptions samples = {};

@@ -3,6 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
 #include <levin/data/download/curl_handle.h>
+#include <levin/data/download/shown_url.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ class Transfer {
     set(CURLOPT_USERAGENT, "levin");
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_FOLLOWLOCATION, 1L);
+    set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
     set(CURLOPT_MAXREDIRS, 10L);
     set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -67,7 +69,7 @@ class Transfer {
 
  private:
   [[noreturn]] void throw_interrupted() const {
-    throw Error(url_, ": a signal ended the download; what has come is in ", part_.path().string());
+    throw Error(shown_url(url_), ": a signal ended the download; what has come is in ", part_.path().string());
   }
 
   template <class Value>
@@ -208,7 +210,7 @@ class Transfer {
     if (!is_terminal || now - shown_ < kPause) return;
     shown_ = now;
     const int64_t all = size_.value_or(total_);
-    console::info(url_ + ": " + megabytes(part_.size()) + (all > 0 ? " of " + megabytes(all) : "") + " MB");
+    console::info(shown_url(url_) + ": " + megabytes(part_.size()) + (all > 0 ? " of " + megabytes(all) : "") + " MB");
   }
 
   const std::string& url_;

@@ -5,6 +5,7 @@
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/part_file.h>
 #include <levin/data/download/sha256.h>
+#include <levin/data/download/shown_url.h>
 #include <levin/data/download/url_host.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void pause(double seconds) {
 class Download {
  public:
   Download(const std::string& url, const fs::path& path, PartFile& part, const DownloadOptions& options)
-      : url_(url), path_(path), part_(part), options_(options) {}
+      : url_(url), shown_(shown_url(url)), path_(path), part_(part), options_(options) {}
 
   /// Fetches until the file is complete, according to the server or, if known, to the size.
   void fetch() {
@@ -66,7 +67,7 @@ class Download {
       const bool nothing_came = most == at_start;
       if (end.unreachable && nothing_came) throw_unreachable(end);
       if (!end.may_retry || failures > options_.retries) throw_failed(end);
-      console::info(url_ + ": " + end.reason + "; trying again from byte " + std::to_string(part_.size()));
+      console::info(shown_ + ": " + end.reason + "; trying again from byte " + std::to_string(part_.size()));
       pause(wait_seconds);
       wait_seconds *= 2;
     }
@@ -75,7 +76,8 @@ class Download {
  private:
   [[noreturn]] void throw_unreachable(const TransferEnd& end) const {
     remove_useless_part();
-    throw Error("cannot reach ", host_of(url_), ": ", end.reason, "; download ", url_, " by hand to ", path_.string());
+    throw Error("cannot reach ", host_of(url_), ": ", end.reason, "; download ", shown_, " by hand to ",
+                path_.string());
   }
 
   [[noreturn]] void throw_failed(const TransferEnd& end) const {
@@ -83,7 +85,7 @@ class Download {
     const bool kept = part_.size() > 0 && !options_.sha256.empty();
     const std::string advice = kept ? "try again, which resumes from what is in " + part_.path().string()
                                     : std::string("try again, or give another url");
-    throw Error(url_, ": ", end.reason, "; ", advice, ", or download it by hand to ", path_.string());
+    throw Error(shown_, ": ", end.reason, "; ", advice, ", or download it by hand to ", path_.string());
   }
 
   /// Removes an empty part, and a part without a checksum: nothing would tell whether the rest fits it.
@@ -92,6 +94,7 @@ class Download {
   }
 
   const std::string& url_;
+  const std::string shown_;
   const fs::path& path_;
   PartFile& part_;
   const DownloadOptions& options_;
@@ -108,7 +111,7 @@ void download(const std::string& url, const fs::path& path, const DownloadOption
   if (is_there(path, options)) return part.remove();  // another process was faster
   if (options.sha256.empty()) part.clear();
   const bool continued = part.size() > 0;
-  console::info("downloading " + url + " to " + path.string());
+  console::info("downloading " + shown_url(url) + " to " + path.string());
   Download download(url, path, part, options);
   download.fetch();
   std::string wrong = mismatch(part.path(), options);
@@ -120,7 +123,8 @@ void download(const std::string& url, const fs::path& path, const DownloadOption
   }
   if (!wrong.empty()) {
     part.remove();
-    throw Error(url, ": this is not the right file: ", wrong, "; it was removed, try again or give another url");
+    throw Error(shown_url(url), ": this is not the right file: ", wrong,
+                "; it was removed, try again or give another url");
   }
   part.commit();
 }

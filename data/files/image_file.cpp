@@ -71,21 +71,29 @@ at::Tensor turned(at::Tensor image, int64_t orientation) {
   return (flipped.empty() ? image : image.flip(flipped)).contiguous();
 }
 
-at::Tensor upright_jpeg(std::string_view bytes, const std::string& name, const ImageOptions& options) {
-  const int64_t orientation = exif_orientation(bytes);
-  if (orientation == kUpright) return decode_jpeg(bytes, name, options);
-  ImageOptions as_stored = options;
-  if (orientation >= 5) std::swap(as_stored.min_height, as_stored.min_width);
-  return turned(decode_jpeg(bytes, name, as_stored), orientation);
+using Decode = at::Tensor (*)(std::string_view, const std::string&, const ImageOptions&);
+
+/// Returns what decodes the format that the first bytes tell; null for others.
+Decode decoder_of(std::string_view bytes) {
+  if (is_jpeg(bytes)) return decode_jpeg;
+  if (is_png(bytes)) return decode_png;
+  if (is_tiff(bytes)) return decode_tiff;
+  return is_webp(bytes) ? decode_webp : nullptr;
 }
 
 }  // namespace
 
 at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options) {
-  if (is_jpeg(bytes)) return upright_jpeg(bytes, name, options).permute({2, 0, 1});
-  if (is_png(bytes)) return decode_png(bytes, name, options).permute({2, 0, 1});
   if (bytes.empty()) throw UsageError(name, ": the file is empty");
-  throw UsageError(name, ": neither a JPEG nor a PNG file: it begins with 0x", hex_digits(bytes.substr(0, 4)));
+  const Decode decode = decoder_of(bytes);
+  if (!decode)
+    throw UsageError(name, ": not a JPEG, PNG, TIFF or WebP file: it begins with 0x", hex_digits(bytes.substr(0, 4)));
+  const int64_t orientation = exif_orientation(bytes);
+  ImageOptions as_stored = options;
+  if (orientation >= 5) std::swap(as_stored.min_height, as_stored.min_width);
+  at::Tensor image = decode(bytes, name, as_stored);
+  if (orientation != kUpright) image = turned(std::move(image), orientation);
+  return image.permute({2, 0, 1});
 }
 
 at::Tensor read_image(const fs::path& path, const ImageOptions& options) {

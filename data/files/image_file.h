@@ -7,13 +7,13 @@
 
 namespace levin::data {
 
-/// Reads a JPEG or PNG file, recognised by its first bytes: uint8 [channels, height, width] on the CPU, a view of
-/// [height, width, channels].
+/// Reads a JPEG, PNG, TIFF or WebP file, recognised by its first bytes: [channels, height, width] on the CPU, uint8
+/// unless `options` ask for other values, a view of [height, width, channels].
 ///
-/// A JPEG is turned as its EXIF orientation says. Throws levin::UsageError that names the file if it is not readable,
-/// neither JPEG nor PNG, truncated, broken, or has more than kMostPixels pixels.
+/// An image is turned as its EXIF orientation says. Throws levin::UsageError that names the file if it is not readable,
+/// of another format, truncated, broken, or has more than kMostPixels pixels.
 at::Tensor read_image(const std::filesystem::path& path, const ImageOptions& options = {});
-/// Decodes the bytes of a JPEG or PNG file; `name` is used in messages.
+/// Decodes the bytes of such a file; `name` is used in messages.
 at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options = {});
 
 /// Writes `image`, uint8 [height, width], [1, height, width] or [3, height, width] on the CPU, as a file of 1 or 3

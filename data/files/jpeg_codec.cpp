@@ -145,6 +145,8 @@ at::Tensor decode_jpeg(std::string_view bytes, const std::string& name, const Im
     if (!completes(decoder.errors, step)) throw_broken(name, decoder.errors);
   };
   run([&] { read_header(decoder, bytes); });
+  if (options.values == PixelValues::Indices)
+    throw UsageError(name, ": JPEG changes pixels a little, so that they are no numbers of classes; save masks as PNG");
   // Arithmetic coding has no minimum number of bits.
   const int64_t most = info.arith_code ? kMostPixels : static_cast<int64_t>(bytes.size()) * kMostPixelsPerByte;
   detail::check_image(name, options, info.image_height, info.image_width, most);
@@ -157,9 +159,7 @@ at::Tensor decode_jpeg(std::string_view bytes, const std::string& name, const Im
   at::Tensor image = detail::empty_image(info.output_height, info.output_width, info.output_components);
   auto* const to = image.mutable_data_ptr<uint8_t>();
   run([&] { read_rows(info, to, static_cast<size_t>(info.output_width) * info.output_components); });
-  if (!inks) return image;
-  const at::Tensor rgb = rgb_of_inks(image);
-  return options.channels == 1 ? detail::luminance(rgb) : rgb;
+  return detail::as_asked(inks ? rgb_of_inks(image) : image, options);
 }
 
 std::string encode_jpeg(const at::Tensor& image, int64_t quality) {

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/file_calls.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,10 +45,11 @@ int advice(FileAccess access) {
 
 }  // namespace
 
-MappedFile::MappedFile(std::filesystem::path path, FileAccess access) : path_(std::move(path)) {
+MappedFile::MappedFile(std::filesystem::path path, FileAccess access, const std::filesystem::path& shown)
+    : path_(shown.empty() ? std::filesystem::path(shown_url(path.native())) : shown) {
   const std::string name = path_.string();
   // Without O_NONBLOCK, opening a FIFO would wait for its writer.
-  Descriptor file(open_file(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(open_file(local_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) throw UsageError(name, ": cannot be opened: ", std::strerror(errno));
   struct stat about = {};
   if (::fstat(file.number(), &about) != 0) throw UsageError(name, ": cannot be read: ", std::strerror(errno));

@@ -17,12 +17,15 @@ enum class FileAccess { Normal, Sequential, Random };
 /// every mapping.
 class MappedFile {
  public:
-  /// Throws levin::UsageError that names the file if it is missing, unreadable, empty, or not a regular file.
-  explicit MappedFile(std::filesystem::path path, FileAccess access = FileAccess::Normal);
+  /// Throws levin::UsageError that names the file if it is missing, unreadable, empty, or not a regular file. `name`
+  /// stands for the path in messages: a URL, if the file is a copy.
+  explicit MappedFile(std::filesystem::path path, FileAccess access = FileAccess::Normal,
+                      const std::filesystem::path& name = {});
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  /// Returns the path, or the name in its place.
   const std::filesystem::path& path() const { return path_; }
   int64_t size() const { return size_; }
   /// Returns the first byte. A write through this pointer changes only this process's view.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace levin::data {
 namespace {
@@ -81,12 +82,34 @@ void read_header(PngDecoder& decoder) {
   png_read_info(decoder.png, decoder.info);
 }
 
-/// Requests 8 bits and `channels` channels.
-void choose_format(const PngDecoder& decoder, int64_t channels) {
-  png_set_expand(decoder.png);
-  png_set_strip_16(decoder.png);
+/// The samples that rows are read as.
+struct PngFormat {
+  int64_t channels = 3;
+  bool is_wide = false;     ///< samples of 16 bits
+  bool is_indices = false;  ///< what a palette or gray of few bits holds
+};
+
+PngFormat format_of(const PngDecoder& decoder, const ImageOptions& options) {
+  const int type = png_get_color_type(decoder.png, decoder.info);
+  const bool has_colour = (type & PNG_COLOR_MASK_COLOR) != 0, has_palette = (type & PNG_COLOR_MASK_PALETTE) != 0;
+  const bool is_deep = png_get_bit_depth(decoder.png, decoder.info) == 16;
+  if (options.values != PixelValues::Indices)
+    return {.channels = has_colour ? 3 : options.channels, .is_wide = is_deep && options.values != PixelValues::Bytes};
+  const bool is_indices = has_palette || !has_colour;
+  return {.channels = is_indices ? 1 : 3, .is_wide = is_deep && is_indices, .is_indices = is_indices};
+}
+
+void choose_format(const PngDecoder& decoder, const PngFormat& format) {
+  if (format.is_indices)
+    png_set_packing(decoder.png);
+  else
+    png_set_expand(decoder.png);
+  if (!format.is_wide)
+    png_set_strip_16(decoder.png);
+  else if constexpr (std::endian::native == std::endian::little)
+    png_set_swap(decoder.png);
   png_set_strip_alpha(decoder.png);
-  if (channels == 3) png_set_gray_to_rgb(decoder.png);
+  if (format.channels == 3) png_set_gray_to_rgb(decoder.png);
 }
 
 void read_rows(const PngDecoder& decoder, int passes, png_bytep to, png_uint_32 height, size_t bytes_per_row) {
@@ -122,20 +145,20 @@ at::Tensor decode_png(std::string_view bytes, const std::string& name, const Ima
   const png_uint_32 height = png_get_image_height(decoder.png, decoder.info),
                     width = png_get_image_width(decoder.png, decoder.info);
   detail::check_image(name, options, height, width, most_pixels(decoder));
-  const bool has_colour = (png_get_color_type(decoder.png, decoder.info) & PNG_COLOR_MASK_COLOR) != 0;
-  const int64_t channels = has_colour ? 3 : options.channels;
+  const PngFormat format = format_of(decoder, options);
   int passes = 1;
   run([&] {
-    choose_format(decoder, channels);
+    choose_format(decoder, format);
     passes = png_set_interlace_handling(decoder.png);
     png_read_update_info(decoder.png, decoder.info);
   });
-  at::Tensor image = detail::empty_image(height, width, channels);
-  auto* const to = image.mutable_data_ptr<uint8_t>();
-  const auto bytes_per_row = static_cast<size_t>(width * channels);
+  const at::Tensor image =
+      detail::empty_image(height, width, format.channels, format.is_wide ? at::kUInt16 : at::kByte);
+  auto* const to = static_cast<png_bytep>(image.mutable_data_ptr());
+  const size_t bytes_per_row = image.nbytes() / height;
   if (png_get_rowbytes(decoder.png, decoder.info) != bytes_per_row) throw Error(name, ": libpng gives other rows");
   run([&] { read_rows(decoder, passes, to, height, bytes_per_row); });
-  return channels == options.channels ? image : detail::luminance(image);
+  return detail::as_asked(image, options);
 }
 
 std::string encode_png(const at::Tensor& image) {

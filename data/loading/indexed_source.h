@@ -22,6 +22,7 @@ class IndexedSource final : public BatchSource {
   bool use_sequential_order() override;
   std::string describe(const BatchPlan& plan) const override;
   std::unique_ptr<BatchSource> clone() const override;
+  const DatasetPtr& dataset() const { return dataset_; }
 
  private:
   using Batches = std::vector<std::vector<int64_t>>;

@@ -22,6 +22,7 @@ class StreamSource final : public BatchSource {
   bool use_sequential_order() override;
   std::string describe(const BatchPlan& plan) const override;
   std::unique_ptr<BatchSource> clone() const override;
+  const std::shared_ptr<const IterableDataset>& dataset() const { return dataset_; }
 
  private:
   void open();

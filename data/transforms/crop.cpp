@@ -1,7 +1,7 @@
 #include <levin/data/transforms/crop.h>
 #include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/data/transforms/engine/window.h>
+#include <levin/data/transforms/image_target.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,11 +24,12 @@ CenterCrop::CenterCrop(Options options) : size_(height_and_width(options.size, "
 }
 
 void CenterCrop::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
-  const at::Tensor images = images_of(batch, "CenterCrop");
-  const Corner corner = {centered(images.size(2), size_[0]), centered(images.size(3), size_[1])};
-  const std::vector<Corner> corners(static_cast<size_t>(images.size(0)), corner);
-  const std::vector<double> zeros(static_cast<size_t>(images.size(1)), 0.0);
-  batch.set("input", windows_of(images, corners, size_, PaddingMode::Constant, zeros));
+  ImageTarget target = image_target_of(batch, "CenterCrop");
+  const Corner corner = {centered(target.height(), size_[0]), centered(target.width(), size_[1])};
+  const std::vector<Corner> corners(static_cast<size_t>(target.images.size(0)), corner);
+  const std::vector<double> zeros(static_cast<size_t>(target.images.size(1)), 0.0);
+  crop_target(target, corners, size_, PaddingMode::Constant, zeros);
+  set_image_target(batch, target);
 }
 
 RandomCrop::RandomCrop(Options options)
@@ -44,10 +45,10 @@ RandomCrop::RandomCrop(Options options)
 }
 
 void RandomCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
-  const at::Tensor images = images_of(batch, rngs, "RandomCrop");
+  ImageTarget target = image_target_of(batch, rngs, "RandomCrop");
   // Without pad_if_needed these are 0; with it, the missing size is added on both sides.
   int64_t more_rows = 0, more_columns = 0;
-  const int64_t height = images.size(2) + top_ + bottom_, width = images.size(3) + left_ + right_;
+  const int64_t height = target.height() + top_ + bottom_, width = target.width() + left_ + right_;
   if (options_.pad_if_needed) {
     more_rows = std::max<int64_t>(0, size_[0] - height);
     more_columns = std::max<int64_t>(0, size_[1] - width);
@@ -62,8 +63,9 @@ void RandomCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
     const int64_t left = rng.randint(0, width + 2 * more_columns - size_[1] + 1);
     corners.push_back({top - top_ - more_rows, left - left_ - more_columns});
   }
-  batch.set("input", windows_of(images, corners, size_, options_.padding_mode,
-                                pixel_for_channels(images, options_.fill, "RandomCrop.fill")));
+  crop_target(target, corners, size_, options_.padding_mode,
+              pixel_for_channels(target.images, options_.fill, "RandomCrop.fill"));
+  set_image_target(batch, target);
 }
 
 }  // namespace levin::data

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/random_affine.h>
 #include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/data/transforms/engine/warp.h>
+#include <levin/data/transforms/image_target.h>
 
 #include <cmath>
 #include <utility>
@@ -28,12 +28,13 @@ RandomRotation::RandomRotation(Options options)
 }
 
 void RandomRotation::operator()(Batch& batch, std::span<Rng> rngs) const {
-  const at::Tensor images = images_of(batch, rngs, "RandomRotation");
+  ImageTarget target = image_target_of(batch, rngs, "RandomRotation");
   std::vector<InverseMap> maps;
   maps.reserve(rngs.size());
   for (Rng& rng : rngs) maps.push_back(AffineMap{.angle = -draw(rng, degrees_)}.inverse());
-  batch.set("input", warp(images, maps, options_.interpolation,
-                          pixel_for_channels(images, options_.fill, "RandomRotation.fill")));
+  warp_target(target, maps, options_.interpolation,
+              pixel_for_channels(target.images, options_.fill, "RandomRotation.fill"));
+  set_image_target(batch, target);
 }
 
 RandomAffine::RandomAffine(Options options)
@@ -54,8 +55,8 @@ RandomAffine::RandomAffine(Options options)
 }
 
 void RandomAffine::operator()(Batch& batch, std::span<Rng> rngs) const {
-  const at::Tensor images = images_of(batch, rngs, "RandomAffine");
-  const auto height = static_cast<double>(images.size(2)), width = static_cast<double>(images.size(3));
+  ImageTarget target = image_target_of(batch, rngs, "RandomAffine");
+  const auto height = static_cast<double>(target.height()), width = static_cast<double>(target.width());
   std::vector<InverseMap> maps;
   maps.reserve(rngs.size());
   for (Rng& rng : rngs) {
@@ -70,8 +71,9 @@ void RandomAffine::operator()(Batch& batch, std::span<Rng> rngs) const {
     if (shear_y_) map.shear_y = draw(rng, *shear_y_);
     maps.push_back(map.inverse());
   }
-  batch.set("input",
-            warp(images, maps, options_.interpolation, pixel_for_channels(images, options_.fill, "RandomAffine.fill")));
+  warp_target(target, maps, options_.interpolation,
+              pixel_for_channels(target.images, options_.fill, "RandomAffine.fill"));
+  set_image_target(batch, target);
 }
 
 }  // namespace levin::data

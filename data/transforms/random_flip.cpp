@@ -1,27 +1,18 @@
 #include <levin/data/transforms/random_flip.h>
-#include <ATen/Dispatch.h>
 #include <levin/data/transforms/engine/image_batch.h>
+#include <levin/data/transforms/image_target.h>
 
-#include <algorithm>
+#include <vector>
 
 namespace levin::data {
 namespace {
 
-/// Calls `flip(rows, height, width)` for each channel of each randomly chosen image.
-template <class Flip>
-void flip_some(Batch& batch, std::span<Rng> rngs, const char* transform, double p, const Flip& flip) {
-  const at::Tensor images = images_of(batch, rngs, transform);
-  const int64_t channels = images.size(1), height = images.size(2), width = images.size(3);
-  AT_DISPATCH_FLOATING_TYPES_AND3(at::kByte, at::kHalf, at::kBFloat16, images.scalar_type(), "random_flip", [&] {
-    scalar_t* image = images.mutable_data_ptr<scalar_t>();
-    for (Rng& rng : rngs) {
-      const bool chosen = flip_coin(rng, p);
-      for (int64_t c = 0; c < channels; ++c, image += height * width) {
-        if (chosen) flip(image, height, width);
-      }
-    }
-  });
-  batch.set("input", images);
+void flip_some(Batch& batch, std::span<Rng> rngs, const char* transform, double p, bool top_and_bottom) {
+  ImageTarget target = image_target_of(batch, rngs, transform);
+  std::vector<bool> chosen;
+  for (Rng& rng : rngs) chosen.push_back(flip_coin(rng, p));
+  flip_target(target, chosen, top_and_bottom);
+  set_image_target(batch, target);
 }
 
 }  // namespace
@@ -31,9 +22,7 @@ RandomHorizontalFlip::RandomHorizontalFlip(Options options) : options_(options) 
 }
 
 void RandomHorizontalFlip::operator()(Batch& batch, std::span<Rng> rngs) const {
-  flip_some(batch, rngs, "RandomHorizontalFlip", options_.p, [](auto* image, int64_t height, int64_t width) {
-    for (int64_t y = 0; y < height; ++y) std::reverse(image + y * width, image + (y + 1) * width);
-  });
+  flip_some(batch, rngs, "RandomHorizontalFlip", options_.p, /*top_and_bottom=*/false);
 }
 
 RandomVerticalFlip::RandomVerticalFlip(Options options) : options_(options) {
@@ -41,10 +30,7 @@ RandomVerticalFlip::RandomVerticalFlip(Options options) : options_(options) {
 }
 
 void RandomVerticalFlip::operator()(Batch& batch, std::span<Rng> rngs) const {
-  flip_some(batch, rngs, "RandomVerticalFlip", options_.p, [](auto* image, int64_t height, int64_t width) {
-    for (int64_t y = 0; y < height / 2; ++y)
-      std::swap_ranges(image + y * width, image + (y + 1) * width, image + (height - 1 - y) * width);
-  });
+  flip_some(batch, rngs, "RandomVerticalFlip", options_.p, /*top_and_bottom=*/true);
 }
 
 }  // namespace levin::data

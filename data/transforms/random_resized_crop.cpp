@@ -1,12 +1,9 @@
 #include <levin/data/transforms/random_resized_crop.h>
-#include <ATen/ops/empty.h>
-#include <levin/data/transforms/engine/image_batch.h>
-#include <levin/data/transforms/engine/interpolate.h>
-#include <levin/data/transforms/engine/random_box.h>
+#include <levin/data/transforms/image_target.h>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <vector>
 
 namespace levin::data {
 namespace {
@@ -34,17 +31,15 @@ RandomResizedCrop::RandomResizedCrop(Options options)
 }
 
 void RandomResizedCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
-  const at::Tensor images = images_of(batch, rngs, "RandomResizedCrop");
-  const int64_t height = images.size(2), width = images.size(3);
-  at::Tensor out = at::empty({images.size(0), images.size(1), size_[0], size_[1]}, images.options());
-  for (int64_t i = 0; i < images.size(0); ++i) {
-    Rng& rng = rngs[static_cast<size_t>(i)];
-    const auto drawn = random_box(rng, height, width, {.scale = scale_, .ratio = ratio_});
-    const Box box = drawn.value_or(middle_box(height, width, ratio_));
-    const at::Tensor window = images.narrow(0, i, 1).narrow(2, box.top, box.height).narrow(3, box.left, box.width);
-    resize_into(out.narrow(0, i, 1), window, interpolation_, antialias_);
+  ImageTarget target = image_target_of(batch, rngs, "RandomResizedCrop");
+  std::vector<Box> windows;
+  windows.reserve(rngs.size());
+  for (Rng& rng : rngs) {
+    const auto drawn = random_box(rng, target.height(), target.width(), {.scale = scale_, .ratio = ratio_});
+    windows.push_back(drawn.value_or(middle_box(target.height(), target.width(), ratio_)));
   }
-  batch.set("input", std::move(out));
+  resized_crop_target(target, windows, size_, interpolation_, antialias_);
+  set_image_target(batch, target);
 }
 
 }  // namespace levin::data

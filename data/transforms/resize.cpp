@@ -1,7 +1,5 @@
 #include <levin/data/transforms/resize.h>
-#include <ATen/ops/empty.h>
-#include <levin/data/transforms/engine/image_batch.h>
-#include <levin/data/transforms/engine/interpolate.h>
+#include <levin/data/transforms/image_target.h>
 
 #include <algorithm>
 #include <array>
@@ -24,14 +22,13 @@ Resize::Resize(Options options) : options_(std::move(options)) {
 }
 
 void Resize::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
-  const at::Tensor images = images_of(batch, "Resize");
-  const auto [height, width] = options_.size.size() == 1
-                                   ? with_shorter_side(options_.size[0], images.size(2), images.size(3))
-                                   : height_and_width(options_.size, "Resize.size");
-  if (height == images.size(2) && width == images.size(3)) return;
-  at::Tensor out = at::empty({images.size(0), images.size(1), height, width}, images.options());
-  resize_into(out, images, options_.interpolation, options_.antialias);
-  batch.set("input", std::move(out));
+  ImageTarget target = image_target_of(batch, "Resize");
+  const std::array<int64_t, 2> size = options_.size.size() == 1
+                                          ? with_shorter_side(options_.size[0], target.height(), target.width())
+                                          : height_and_width(options_.size, "Resize.size");
+  if (size[0] == target.height() && size[1] == target.width()) return;
+  resize_target(target, size, options_.interpolation, options_.antialias);
+  set_image_target(batch, target);
 }
 
 }  // namespace levin::data

@@ -1,5 +1,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/model.h>
 #include <levin/hosts/c/status.h>
@@ -38,7 +39,7 @@ levin_status levin_model_create(const levin_config* config, const char* weights,
     given(model, "the model") = nullptr;
     const levin::cli::ReadOptions options = read_host_config(given(config, "the config"));
     const auto module = make_model(options);
-    if (weights != nullptr) levin::load_weights(*module, weights);
+    if (weights != nullptr) levin::load_weights(*module, levin::local_path(weights));
     *model = models().add(std::make_shared<Model>(module));
   });
 }

@@ -1,6 +1,7 @@
 #include <levin/modules/adapters/lora.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/adapters/adapted_weight.h>
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_folder.h>
@@ -29,7 +30,7 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
   if (options.double_quant && options.base != BaseFormat::NF4)
     throw UsageError("LoRA.double_quant: the scales of nf4 alone are quantised again; set base to nf4");
   if (!options.folder.empty()) {
-    load_adapter(module, options.folder);
+    load_adapter(module, local_folder(options.folder));
     const std::vector<AdaptedLayer> loaded = adapted_layers(module);
     for (const AdaptedLayer& one : loaded) adapters::hold(one, options.base, options.double_quant);
     return names_of(loaded);

@@ -5,8 +5,8 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/images/image_families.h>
-#include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/transformers/data_classes.h>
 #include <levin/modules/transformers/load_tensors.h>
@@ -56,8 +56,7 @@ SafetensorsMetadata metadata_of(const fs::path& folder) {
 PretrainedImageClassifier::PretrainedImageClassifier(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
-  const fs::path folder = options.folder;
-  check_model_folder(options.folder, "model.folder");
+  const fs::path folder = open_model_folder(options.folder, "model.folder");
   const std::string file = (folder / "config.json").string();
   const nlohmann::ordered_json json = read_json_file(file);
   config_text_ = json.dump();
@@ -69,6 +68,8 @@ PretrainedImageClassifier::PretrainedImageClassifier(Options options_) : options
   read_labels(json, file, rows_of_head(tensors, network_));
   make_network(tensors);
   load_initial_weights(*this, options.initial);
+  named_metrics_.set(*this, "PretrainedImageClassifier", options.measured, {"loss", "acc", "mae"});
+  named_metrics_.use(options.problem.task(static_cast<int64_t>(labels_.names.size())));
 }
 
 void PretrainedImageClassifier::read_labels(const nlohmann::ordered_json& json, const std::string& file,
@@ -130,8 +131,10 @@ void PretrainedImageClassifier::save_pretrained(const fs::path& folder, uint64_t
   const FileForm form = [](const std::string& name, const at::Tensor& tensor) {
     return std::pair<std::string, at::Tensor>(name, tensor);
   };
-  save_module(*this, {.config = json.dump(), .says_dtype = !is_timm_, .metadata = metadata_, .source = options.folder},
-              form, {}, folder, most_bytes);
+  save_module(
+      *this,
+      {.config = json.dump(), .says_dtype = !is_timm_, .metadata = metadata_, .source = local_folder(options.folder)},
+      form, {}, folder, most_bytes);
 }
 
 void PretrainedImageClassifier::name_classes(const std::vector<std::string>& names) {
@@ -148,8 +151,10 @@ void PretrainedImageClassifier::on_fit_start(Run& run) {
 }
 
 StepOutput PretrainedImageClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor loss = cross_entropy_of(forward(batch.input()), batch.target(), kMoreLabels);
+  const at::Tensor logits = forward(batch.input());
+  const at::Tensor loss = options.problem.loss(logits, batch.target(), kMoreLabels);
   log("train_loss", loss, {.prog_bar = true});
+  options.problem.log_named(named_metrics_, "train", logits, batch.target());
   return loss;
 }
 
@@ -159,12 +164,12 @@ void PretrainedImageClassifier::test_step(const Batch& batch, int64_t /*batch_id
 
 void PretrainedImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor logits = forward(batch.input());
-  log(stage + "_loss", cross_entropy_of(logits, batch.target(), kMoreLabels));
-  log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+  log(stage + "_loss", options.problem.loss(logits, batch.target(), kMoreLabels));
+  options.problem.log_scores(*this, named_metrics_, stage, logits, batch.target());
 }
 
 Batch PretrainedImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
-  return Batch(forward(batch.input()).softmax(1));
+  return Batch(options.problem.predicted(forward(batch.input())));
 }
 
 std::map<std::string, BatchFunction> PretrainedImageClassifier::export_functions() {

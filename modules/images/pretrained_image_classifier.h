@@ -4,7 +4,9 @@
 #include <levin/modules/images/image_network.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/nn/grouped_parameters.h>
+#include <levin/modules/nn/image_problem.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/transformers/saves_pretrained.h>
@@ -30,19 +32,23 @@ struct PretrainedImageClassifierOptions {
       ignored_fields, {}, "Fields of config.json that levin does not know and that change nothing that is computed");
   std::string save_to = LEVIN_OPTION(
       save_to, "", "Folder that gets the trained model, as the one it came from, when fit ends; empty: none");
+  ImageProblem problem = {};    // its option is flattened into this struct
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// A pretrained network for images from a folder of transformers (vit, deit, resnet, convnext, convnextv2,
 /// mobilenet_v1, mobilenet_v2) or timm (resnet, vit, convnext, mobilenetv3). Classifies images `input` [batch,
-/// channels, height, width], float32, as one of the `target` classes [batch], int64.
+/// channels, height, width], float32, as one of the `target` classes [batch], int64; or by its option problem_type
+/// finds several labels at a time, or numbers: `target` [batch, labels], float.
 ///
-/// Logs `train_loss`, the mean cross-entropy in nats; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters
-/// and buffers have the names that they have in the folder, such as `vit.encoder.layer.0.output.dense.weight`, and are
-/// float32. In training mode dropout and stochastic depth have the rates of config.json.
+/// Logs `train_loss`, the mean cross-entropy in nats, that of each label, or the mean squared error; `val_loss` and
+/// `val_acc`, or `val_mae` of numbers; in test the same as `test_...`; and the option `metrics`. Parameters and buffers
+/// have the names that they have in the folder, such as `vit.encoder.layer.0.output.dense.weight`, and are float32. In
+/// training mode dropout and stochastic depth have the rates of config.json.
 class PretrainedImageClassifier : public LightningModule, public SavesPretrained {
  public:
   using Options = PretrainedImageClassifierOptions;
@@ -65,7 +71,7 @@ class PretrainedImageClassifier : public LightningModule, public SavesPretrained
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx) override;
-  /// Returns the probability of each class as `input` [batch, classes].
+  /// Returns as `input` [batch, classes] the probability of each class or label, or the numbers.
   Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   /// `forward`: the logits.
   std::map<std::string, BatchFunction> export_functions() override;
@@ -91,6 +97,7 @@ class PretrainedImageClassifier : public LightningModule, public SavesPretrained
   std::vector<std::string> new_parameters_ = {};
   std::string config_text_ = {};
   SafetensorsMetadata metadata_ = {};  // of the files
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace levin::nn

@@ -64,6 +64,7 @@ void Metric::update_states(const at::Tensor& /*preds*/, const at::Tensor& /*targ
 
 at::Tensor Metric::forward_all(at::TensorList inputs) {
   const PlainTensors plain;
+  if (states_.empty()) return forward_of_wrapper(inputs);
   if (!inputs.empty() && inputs[0].defined()) to(inputs[0].device());
   std::vector<MetricState> earlier = std::exchange(states_, empty_states(states_));
   // The batch has a value even if it does not count.
@@ -76,6 +77,27 @@ at::Tensor Metric::forward_all(at::TensorList inputs) {
   batch_value_ = compute_value();
   if (counts) add_states(earlier, states_, device_);
   return batch_value_;
+}
+
+at::Tensor Metric::forward_of_wrapper(at::TensorList inputs) {
+  const State earlier = state_dict();
+  const bool counts = std::exchange(batch_counts(), true);
+  const auto counts_again = c10::make_scope_exit([&] { batch_counts() = counts; });
+  at::Tensor value;
+  reset();
+  try {
+    update_all(inputs);
+    value = compute_value();
+  } catch (...) {
+    load_state_dict(earlier);
+    throw;
+  }
+  if (counts)
+    prepend_state_dict(earlier);
+  else
+    load_state_dict(earlier);
+  batch_value_ = value;
+  return value;
 }
 
 at::Tensor Metric::compute() const {
@@ -97,6 +119,11 @@ void Metric::merge(const Metric& other) {
   if (typeid(*this) != typeid(other)) throw UsageError("merge: the metrics are of different classes");
   if (synced_) throw UsageError("metric: merge was called between sync and unsync; call unsync() first");
   const PlainTensors plain;
+  if (states_.empty()) {
+    const State own = state_dict();
+    load_state_dict(other.state_dict());
+    return prepend_state_dict(own);
+  }
   // A copy, since a metric may be merged with itself.
   add_states(states_, copy_states(other.states_), device_);
 }

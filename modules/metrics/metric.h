@@ -56,7 +56,7 @@ class Metric : public LoggedMetric {
   /// otherwise.
   at::Tensor compute() const final;
   at::Tensor batch_value() const final { return batch_value_; }
-  void reset() final;
+  void reset() override;
 
   /// Appends the counts of `other`, a metric of the same class and options, to the counts of this metric. Throws
   /// levin::UsageError if their states do not match.
@@ -64,18 +64,18 @@ class Metric : public LoggedMetric {
   /// Replaces this rank's states by the combined states of all ranks, in rank order; `unsync` restores this rank's
   /// states. Collective: all ranks call it, with states on devices that `comm` supports (see `to`); ranks may have
   /// counted different numbers of rows, or none. Host sync if rows are gathered.
-  void sync(Comm& comm) final;
-  void unsync() final;
+  void sync(Comm& comm) override;
+  void unsync() override;
   bool is_synced() const { return synced_; }
 
   /// Returns copies of the states by name: a tensor, or for row states a list with the concatenated rows, empty if
   /// there are none.
-  State state_dict() const final;
+  State state_dict() const override;
   /// Throws levin::Error for missing keys, levin::UsageError for states of another shape.
-  void load_state_dict(const State& state) final;
-  void prepend_state_dict(const State& earlier) final;
+  void load_state_dict(const State& state) override;
+  void prepend_state_dict(const State& earlier) override;
 
-  void to(c10::Device device) final;
+  void to(c10::Device device) override;
   c10::Device device() const { return device_; }
   /// Returns a copy with independent states.
   virtual std::shared_ptr<Metric> clone() const = 0;
@@ -100,8 +100,10 @@ class Metric : public LoggedMetric {
   at::Tensor rows(size_t index) const;
 
  private:
-  std::vector<MetricState> states_ = {};
-  std::vector<MetricState> local_ = {};  ///< this rank's states, between sync and unsync
+  at::Tensor forward_of_wrapper(at::TensorList inputs);
+
+  std::vector<MetricState> states_ = {};  ///< none: the metric wraps others, which have them
+  std::vector<MetricState> local_ = {};   ///< this rank's states, between sync and unsync
   at::Tensor batch_value_ = {};
   c10::Device device_ = c10::kCPU;
   bool synced_ = false;

@@ -1,7 +1,10 @@
 #include <levin/modules/nn/class_loss.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
 #include <levin/core/system/error.h>
+#include <levin/data/ignored_target.h>
 
 #include <c10/util/Exception.h>
 
@@ -34,8 +37,9 @@ at::Tensor explained(const at::Tensor& logits, const at::Tensor& target, const s
     return loss();
   } catch (const c10::IndexError&) {
     if (!target.is_cpu() || target.is_floating_point()) throw;
-    throw UsageError("the targets of a batch are classes from ", target.min().item<int64_t>(), " to ",
-                     target.max().item<int64_t>(), ", and the model knows ", logits.size(1), ", from 0 to ",
+    const at::Tensor counted = target.masked_select(target.ne(kIgnoredTarget));
+    throw UsageError("the targets of a batch are classes from ", counted.min().item<int64_t>(), " to ",
+                     counted.max().item<int64_t>(), ", and the model knows ", logits.size(1), ", from 0 to ",
                      logits.size(1) - 1, "; ", advice);
   }
 }
@@ -44,6 +48,13 @@ at::Tensor explained(const at::Tensor& logits, const at::Tensor& target, const s
 
 at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& target, const std::string& advice) {
   return explained(logits, target, advice, [&] { return at::cross_entropy_loss(logits, target); });
+}
+
+at::Tensor counted_cross_entropy_of(const at::Tensor& logits, const at::Tensor& target, const std::string& advice) {
+  return explained(logits, target, advice, [&] {
+    const at::Tensor sum = at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum, kIgnoredTarget);
+    return sum / target.ne(kIgnoredTarget).sum().clamp_min(1);
+  });
 }
 
 at::Tensor nll_of(const at::Tensor& log_probabilities, const at::Tensor& target, const std::string& advice) {

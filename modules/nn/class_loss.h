@@ -10,6 +10,8 @@ namespace levin {
 /// classes. Throws levin::UsageError for a model with one output instead of one per class, for targets of another shape
 /// or dtype, and, on the CPU, for a class index out of range.
 at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& target, const std::string& advice);
+/// The same over the targets that are not kIgnoredTarget, which are class indices; 0 if there is none.
+at::Tensor counted_cross_entropy_of(const at::Tensor& logits, const at::Tensor& target, const std::string& advice);
 at::Tensor nll_of(const at::Tensor& log_probabilities, const at::Tensor& target, const std::string& advice);
 
 }  // namespace levin

@@ -1,6 +1,5 @@
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/core/system/error.h>
-#include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/configured_optimizer.h>
 
 #include <c10/util/accumulate.h>
@@ -32,6 +31,8 @@ ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)
                                .small_input = options.small_input});
   register_module("net", net.module);
   load_initial_weights(*this, options.initial);
+  named_metrics_.set(*this, "ImageClassifier", options.measured, {"loss", "acc", "mae"});
+  named_metrics_.use(options.problem.task(options.num_classes));
 }
 
 at::Tensor ImageClassifier::forward(const at::Tensor& images) {
@@ -42,8 +43,10 @@ at::Tensor ImageClassifier::forward(const at::Tensor& images) {
 }
 
 StepOutput ImageClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  at::Tensor loss = cross_entropy_of(forward(batch.input()), batch.target(), kMoreImageClasses);
+  const at::Tensor logits = forward(batch.input());
+  at::Tensor loss = options.problem.loss(logits, batch.target(), kMoreImageClasses);
   log("train_loss", loss, {.prog_bar = true});
+  options.problem.log_named(named_metrics_, "train", logits, batch.target());
   return loss;
 }
 
@@ -53,12 +56,12 @@ void ImageClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/) { eva
 
 void ImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor logits = forward(batch.input());
-  log(stage + "_loss", cross_entropy_of(logits, batch.target(), kMoreImageClasses));
-  log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+  log(stage + "_loss", options.problem.loss(logits, batch.target(), kMoreImageClasses));
+  options.problem.log_scores(*this, named_metrics_, stage, logits, batch.target());
 }
 
 Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
-  return Batch(forward(batch.input()).softmax(1));
+  return Batch(options.problem.predicted(forward(batch.input())));
 }
 
 std::map<std::string, BatchFunction> ImageClassifier::export_functions() {

@@ -2,7 +2,9 @@
 #include <levin/core/options/choice.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/nn/grouped_parameters.h>
+#include <levin/modules/nn/image_problem.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/nets.h>
 #include <levin/modules/optim/registry.h>
@@ -25,16 +27,19 @@ struct ImageClassifierOptions {
       image_shape, {1, 28, 28}, "Channels, height and width of the images; resnet18: any height and width", {.min = 1});
   bool small_input =
       LEVIN_OPTION(small_input, false, "For resnet18 on images of about 32x32: keep their size at first");
+  ImageProblem problem = {};    // its option is flattened into this struct
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
-/// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64.
+/// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64; or
+/// by its option problem_type finds several labels at a time, or numbers: `target` [batch, num_classes], float.
 ///
-/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight` etc.,
-/// or `net.conv1.weight` etc. for resnet18.
+/// Logs `train_loss`; `val_loss` and `val_acc`, or `val_mae` of numbers; in test the same as `test_...`; and the option
+/// `metrics`. Parameters are named `net.0.weight` etc., or `net.conv1.weight` etc. for resnet18.
 class ImageClassifier : public LightningModule {
  public:
   using Options = ImageClassifierOptions;
@@ -49,7 +54,7 @@ class ImageClassifier : public LightningModule {
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx) override;
-  /// Returns the probability of each class as `input` [batch, classes].
+  /// Returns as `input` [batch, classes] the probability of each class or label, or the numbers.
   Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   /// `forward`: the logits.
   std::map<std::string, BatchFunction> export_functions() override;
@@ -60,6 +65,8 @@ class ImageClassifier : public LightningModule {
 
  private:
   void evaluate(const Batch& batch, const std::string& stage);
+
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace nn

@@ -1,6 +1,7 @@
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/name_pattern.h>
 #include <levin/modules/weights.h>
 
@@ -11,8 +12,9 @@ namespace levin {
 namespace {
 
 void load_file(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
-  if (!std::filesystem::exists(options.weights)) throw UsageError(path, ".weights: no file ", options.weights);
-  const WeightsReport report = load_weights(module, options.weights,
+  const std::filesystem::path file = local_path(options.weights);
+  if (!std::filesystem::exists(file)) throw UsageError(path, ".weights: no file ", options.weights);
+  const WeightsReport report = load_weights(module, file,
                                             {.strict = options.weights_strict,
                                              .prefix = options.weights_prefix,
                                              .renamed = options.weights_rename.values(),

@@ -24,6 +24,8 @@ LanguageModel::LanguageModel(Options options_) : options(std::move(options_)), n
   save_hyperparameters(options);
   net = register_module("net", GPT(options.gpt));
   load_initial_weights(*this, options.initial);
+  named_metrics_.set(*this, "LanguageModel", options.measured, {"loss", "perplexity"}, /*counts_in_training=*/false);
+  named_metrics_.use({.learned = metrics::Learned::Tokens, .columns = options.gpt.vocab_size});
 }
 
 at::Tensor LanguageModel::generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how) {
@@ -61,6 +63,7 @@ void LanguageModel::evaluate(const Batch& batch, const std::string& stage, metri
   log(stage + "_loss", mean_cross_entropy(logits, target), {.prog_bar = true, .batch_size = target.numel()});
   perplexity.update(logits, target);
   log(stage + "_perplexity", perplexity);
+  named_metrics_.log(stage, logits, target);
 }
 
 Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/) {

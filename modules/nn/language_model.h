@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/gpt.h>
 #include <levin/modules/nn/grouped_parameters.h>
@@ -18,14 +19,15 @@ struct LanguageModelOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Learns to predict the next token: a small GPT on `input` [batch, time] and `target` [batch, time], both int64.
 ///
 /// Logs `train_loss`, the mean cross-entropy of a token in nats; `val_loss` and `val_perplexity`; `test_loss` and
-/// `test_perplexity`. A batch is weighted by its number of tokens. Parameters are named `net.token_embedding.weight`
-/// etc.
+/// `test_perplexity`; and the option `metrics`. A batch is weighted by its number of tokens. Parameters are named
+/// `net.token_embedding.weight` etc.
 class LanguageModel : public LightningModule {
  public:
   using Options = LanguageModelOptions;
@@ -60,6 +62,7 @@ class LanguageModel : public LightningModule {
   void evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity);
 
   std::deque<metrics::Perplexity> val_perplexity_ = {}, test_perplexity_ = {};  ///< one per loader
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace levin::nn

@@ -1,6 +1,7 @@
 #include <ATen/ops/l1_loss.h>
 #include <levin/core/system/error.h>
-#include <levin/data/datasets/csv.h>
+#include <levin/data/data_module.h>
+#include <levin/data/tabular_data.h>
 #include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/tabular.h>
@@ -9,10 +10,11 @@ namespace levin::nn {
 namespace {
 
 void take_columns(data::DataModule& data, TabularNetOptions& options) {
-  auto* const table = dynamic_cast<data::Csv*>(&data);
+  auto* const table = dynamic_cast<data::TabularData*>(&data);
   if (options.features || table == nullptr) return;
-  options.features = static_cast<int64_t>(table->encoding().features.size());
-  options.category_sizes = table->category_sizes();
+  const data::TabularSizes sizes = table->tabular_sizes();
+  options.features = sizes.features;
+  options.category_sizes = sizes.categories;
 }
 
 }  // namespace
@@ -31,6 +33,8 @@ void MLPRegressor::make_net() {
   ModuleAccess::remember(
       *this, [made_of = options] { return make_module<MLPRegressor>(made_of); }, overridden_by<MLPRegressor>());
   TabularModule::make_net(options.net, options.outputs, options.initial);
+  named_metrics_.set(*this, "MLPRegressor", options.measured, {"loss", "mae"});
+  named_metrics_.use({.learned = metrics::Learned::Numbers, .columns = options.outputs});
 }
 
 at::Tensor MLPRegressor::loss_of(const at::Tensor& output, const at::Tensor& target) const {
@@ -62,12 +66,14 @@ MLPClassifier::MLPClassifier(Options options_) : options(std::move(options_)) {
 
 void MLPClassifier::take_sizes(data::DataModule& data) {
   take_columns(data, options.net);
-  auto* const table = dynamic_cast<data::Csv*>(&data);
+  auto* const table = dynamic_cast<data::TabularData*>(&data);
   if (options.num_classes || table == nullptr) return;
-  const auto classes = static_cast<int64_t>(table->encoding().class_names.size());
+  const int64_t classes = table->tabular_sizes().classes;
   if (classes < 2)
-    throw UsageError("model.num_classes: not set, and the data have ", classes,
-                     " classes; name their target (data.target, data.target_type class), or set it");
+    throw UsageError(
+        "model.num_classes: not set, and the data have ", classes,
+        " classes; name their target (of Csv data.target, data.target_type class; of other tables a column of "
+        "texts in data.fields), or set it");
   options.num_classes = classes;
 }
 
@@ -76,6 +82,8 @@ void MLPClassifier::make_net() {
   ModuleAccess::remember(
       *this, [made_of = options] { return make_module<MLPClassifier>(made_of); }, overridden_by<MLPClassifier>());
   TabularModule::make_net(options.net, *options.num_classes, options.initial);
+  named_metrics_.set(*this, "MLPClassifier", options.measured, {"loss", "acc"});
+  named_metrics_.use({.learned = metrics::Learned::Multiclass, .columns = *options.num_classes});
 }
 
 at::Tensor MLPClassifier::loss_of(const at::Tensor& logits, const at::Tensor& target) const {

@@ -90,8 +90,10 @@ at::Tensor TabularModule::forward(const Batch& batch) {
 }
 
 StepOutput TabularModule::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor loss = loss_of(forward(batch), batch.target());
+  const at::Tensor output = forward(batch);
+  const at::Tensor loss = loss_of(output, batch.target());
   log("train_loss", loss, {.prog_bar = true});
+  log_metrics("train", output, batch.target());
   return loss;
 }
 
@@ -107,6 +109,12 @@ void TabularModule::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor output = forward(batch);
   log(stage + "_loss", loss_of(output, batch.target()));
   log_score(stage, output, batch.target());
+  log_metrics(stage, output, batch.target());
+}
+
+/// Numbers may come as [samples] where [samples, 1] is predicted.
+void TabularModule::log_metrics(const std::string& stage, const at::Tensor& output, const at::Tensor& target) {
+  named_metrics_.log(stage, output, target.is_floating_point() ? target.reshape_as(output) : target);
 }
 
 void TabularModule::make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/named_loss.h>
@@ -79,8 +80,11 @@ class TabularModule : public LightningModule {
   /// Logs the metric of an evaluation besides the loss; `stage` is "val" or "test".
   virtual void log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) = 0;
 
+  metrics::NamedMetrics named_metrics_ = {};  ///< the derived class sets them
+
  private:
   void evaluate(const Batch& batch, const std::string& stage);
+  void log_metrics(const std::string& stage, const at::Tensor& output, const at::Tensor& target);
 
   std::shared_ptr<TabularNet> net_ = {};
 };
@@ -93,12 +97,13 @@ struct MLPRegressorOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Predicts numbers, `target` [samples] or [samples, outputs], floating, from the rows of a table (see TabularNet).
 ///
-/// Logs train_loss; val_loss and val_mae, the mean absolute error; test_loss and test_mae.
+/// Logs train_loss; val_loss and val_mae, the mean absolute error; test_loss and test_mae; and the option `metrics`.
 class MLPRegressor : public TabularModule {
  public:
   using Options = MLPRegressorOptions;
@@ -127,12 +132,13 @@ struct MLPClassifierOptions {
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
-  ParameterGroups groups = {};  // its options are flattened into this struct
+  ParameterGroups groups = {};           // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Predicts one of several classes, `target` [samples], int64, from the rows of a table (see TabularNet).
 ///
-/// Logs train_loss; val_loss and val_acc; test_loss and test_acc.
+/// Logs train_loss; val_loss and val_acc; test_loss and test_acc; and the option `metrics`.
 class MLPClassifier : public TabularModule {
  public:
   using Options = MLPClassifierOptions;

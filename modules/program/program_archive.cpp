@@ -10,6 +10,7 @@
 #include <levin/core/state/safetensors.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/program/old_files.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ namespace {
 constexpr uint64_t kMostExpansion = 1100;
 
 /// Opens a file that may be a program; the message tells other formats apart.
-FileBytes open_zip(const std::filesystem::path& path) {
+FileBytes open_zip(const std::filesystem::path& given) {
+  const std::filesystem::path path = local_path(given);
   FileBytes bytes = map_file_bytes(path);
   if (is_safetensors_file(path))
     throw UsageError(bytes.name,

@@ -10,6 +10,7 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/metric_of_loader.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
@@ -101,8 +102,7 @@ at::Tensor positions_of_mask(const at::Tensor& mask) { return (mask.cumsum(1) - 
 CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
-  const fs::path folder = options.folder;
-  check_model_folder(options.folder, "model.folder");
+  const fs::path folder = open_model_folder(options.folder, "model.folder");
   const nlohmann::ordered_json json = read_json_file(folder / "config.json");
   const DecoderConfig config = decoder_config(json, (folder / "config.json").string(), options.ignored_fields);
   config_text_ = json.dump();
@@ -120,6 +120,12 @@ CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
   read_generation_config(folder);
   load_initial_weights(*this, options.initial);
   if (options.objective) objective_ = options.objective.make("model.objective");
+  if (objective_ && !options.measured.metrics.empty())
+    throw UsageError("model.metrics: with model.objective the objective's own values are logged; leave one unset");
+  named_metrics_.set(*this, "CausalLM", options.measured, {"loss", "perplexity", "exact_match"},
+                     /*counts_in_training=*/false);
+  named_metrics_.use(
+      {.learned = metrics::Learned::Tokens, .columns = config.vocabulary, .ignore_index = kIgnoredTarget});
 }
 
 DecoderInputs CausalLM::inputs_of(const Batch& batch) {
@@ -199,7 +205,7 @@ void CausalLM::save_pretrained(const fs::path& folder, uint64_t most_bytes) {
   const FileForm form = [this](const std::string& name, const at::Tensor& tensor) {
     return std::pair(name, as_in_files(tensor, name, config()));
   };
-  save_module(*this, {.config = config_text_, .source = options.folder}, form, {}, folder, most_bytes);
+  save_module(*this, {.config = config_text_, .source = local_folder(options.folder)}, form, {}, folder, most_bytes);
 }
 
 Objective::Result CausalLM::objective_of(const Batch& batch, const std::string& stage) {
@@ -246,6 +252,7 @@ void CausalLM::evaluate(const Batch& batch, const std::string& stage, Measures& 
                                                       metrics::ExactMatchOptions{.ignore_index = kIgnoredTarget});
   exact_match.update(logits.argmax(2), target);
   log(stage + "_exact_match", exact_match);
+  named_metrics_.log(stage, logits, target);
 }
 
 Batch CausalLM::predict_step(const Batch& batch, int64_t /*batch_idx*/) {

@@ -3,6 +3,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/metrics/exact_match.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/nn/initial_weights.h>
@@ -41,6 +42,7 @@ struct CausalLMOptions {
   ParameterGroups groups = {};  // its options are flattened into this struct
   ClassChoice<ObjectiveKind> objective = LEVIN_OPTION(
       objective, {}, "What is learned in place of the next token: DPO or Distillation; unset: the next token");
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 struct PromptOptions {
@@ -56,10 +58,10 @@ struct PromptOptions {
 ///
 /// Logs `train_loss`, the mean cross-entropy of a target that counts, in nats; `val_loss`, `val_perplexity` and
 /// `val_exact_match`, the share of samples whose targets are all the most likely tokens;
-/// `test_loss` and `test_perplexity`; with an `objective` the losses are its own, and its values stand in place of the
-/// perplexity. A batch is weighted by its targets that count. Parameters have the names that
-/// they have in transformers: `model.layers.0.self_attn.q_proj.weight`. Those of linear layers are [out, in], also of
-/// GPT-2, whose files have them transposed.
+/// `test_loss` and `test_perplexity`; and the option `metrics`; with an `objective` the losses are its own, and its
+/// values stand in place of the perplexity. A batch is weighted by its targets that count. Parameters have the names
+/// that they have in transformers: `model.layers.0.self_attn.q_proj.weight`. Those of linear layers are [out, in], also
+/// of GPT-2, whose files have them transposed.
 class CausalLM : public LightningModule, public SavesPretrained {
  public:
   using Options = CausalLMOptions;
@@ -128,6 +130,7 @@ class CausalLM : public LightningModule, public SavesPretrained {
   std::vector<int64_t> stop_tokens_ = {};
   std::optional<int64_t> pad_token_ = {};
   Measures val_ = {}, test_ = {};
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace nn

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/choice.h>
+#include <levin/modules/nn/problem_type.h>
 #include <levin/modules/transformers/activation.h>
 
 #include <cstdint>
@@ -8,22 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace levin {
-namespace nn {
-
-/// What a model predicts of a text: one class, several, or numbers. Auto: transformers' rule, by the targets.
-enum class ProblemType : uint8_t { Auto, SingleLabel, MultiLabel, Regression };
-
-}  // namespace nn
-
-template <>
-inline constexpr auto kWords<nn::ProblemType> =
-    words_of<nn::ProblemType>({{"auto", nn::ProblemType::Auto},
-                               {"single_label_classification", nn::ProblemType::SingleLabel},
-                               {"multi_label_classification", nn::ProblemType::MultiLabel},
-                               {"regression", nn::ProblemType::Regression}});
-
-namespace nn {
+namespace levin::nn {
 
 /// The names that a family has for the parts of its encoder, below the encoder itself; empty: it has no such part.
 struct EncoderNames {
@@ -90,5 +76,4 @@ EncoderConfig encoder_config(const nlohmann::ordered_json& json, const std::stri
 /// Returns the names that transformers gives to classes without names: LABEL_0, LABEL_1, ...
 std::vector<std::string> made_up_labels(int64_t count);
 
-}  // namespace nn
-}  // namespace levin
+}  // namespace levin::nn

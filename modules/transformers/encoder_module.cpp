@@ -4,6 +4,7 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/name_pattern.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/transformers/save_module.h>
@@ -91,8 +92,7 @@ void draw_head(torch::nn::Module& module, const std::vector<std::string>& layers
 
 EncoderModule::Folder EncoderModule::open(const EncoderModuleOptions& options) {
   base_options_ = options;
-  const fs::path folder = options.folder;
-  check_model_folder(options.folder, "model.folder");
+  const fs::path folder = open_model_folder(options.folder, "model.folder");
   const nlohmann::ordered_json json = read_json_file(folder / "config.json");
   Folder opened = {.config = encoder_config(json, (folder / "config.json").string(), options.ignored_fields)};
   config_text_ = json.dump();
@@ -155,7 +155,7 @@ void EncoderModule::save_pretrained(const fs::path& folder, uint64_t most_bytes)
   };
   NamedWeights kept;
   for (const auto& [name, tensor] : kept_) kept.emplace_back(in_file(name), tensor);
-  PretrainedFiles files = {.config = config_text(), .source = base_options_.folder};
+  PretrainedFiles files = {.config = config_text(), .source = local_folder(base_options_.folder)};
   add_files(files);
   save_module(*this, files, form, kept, folder, most_bytes);
 }

@@ -3,6 +3,7 @@
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/joined.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/transformers/config_fields.h>
 
 #include <algorithm>
@@ -72,10 +73,12 @@ PretrainedTensors tensors_of_index(const fs::path& folder) {
 
 }  // namespace
 
-void check_model_folder(const std::string& folder, const std::string& option) {
-  if (folder.empty() || !std::filesystem::is_directory(folder))
+fs::path open_model_folder(const std::string& folder, const std::string& option) {
+  fs::path local = local_folder(folder);
+  if (folder.empty() || !fs::is_directory(local))
     throw UsageError(option, ": ", folder.empty() ? "is not set" : "no folder " + folder,
                      "; name one with config.json and *.safetensors");
+  return local;
 }
 
 PretrainedTensors read_pretrained_tensors(const fs::path& folder) {

@@ -11,8 +11,9 @@ namespace levin::nn {
 /// Tensors by name, mapped from files: their bytes are read when they are used.
 using PretrainedTensors = std::map<std::string, at::Tensor>;
 
-/// Throws levin::UsageError that begins with the option unless it names a folder.
-void check_model_folder(const std::string& folder, const std::string& option);
+/// Returns the folder that an option names, or its copy in the cache (local_folder). Throws levin::UsageError that
+/// begins with the option unless there is one.
+std::filesystem::path open_model_folder(const std::string& folder, const std::string& option);
 
 /// Reads the weights of a folder, `model.safetensors` or the files that `model.safetensors.index.json` names. Throws
 /// levin::UsageError that names the file if there are none, if files are missing or damaged, or if the index names a

@@ -7,6 +7,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mse_loss.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 
 #include <utility>
 
@@ -23,7 +24,7 @@ SentenceEncoder::SentenceEncoder(Options options_) : EncoderModule("SentenceEnco
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
   const Folder folder = open(options.encoder);
-  pooling_ = read_pooling(options.encoder.folder);
+  pooling_ = read_pooling(local_folder(options.encoder.folder));
   if (options.pooling != PoolingKind::Auto) pooling_.kind = options.pooling;
   if (options.normalize) pooling_.normalizes = *options.normalize;
   load(folder, {.keeps_rest = true});

@@ -43,6 +43,10 @@ SequenceClassifier::SequenceClassifier(Options options_)
   dense_ = register_path(*this, head.dense, torch::nn::Linear(hidden, hidden));
   output_ = register_path(*this, head.output, torch::nn::Linear(hidden, label_count()));
   load(folder, {.head = {head.dense, head.output}, .replaces_head = has_other_labels(folder.config)});
+  named_metrics_.set(*this, "SequenceClassifier", options.measured, {"loss", "acc", "f1", "mae"});
+  // Otherwise the first target tells.
+  const bool is_known = options.problem_type != ProblemType::Auto || config().problem_type != ProblemType::Auto;
+  if (is_known || label_count() == 1) named_metrics_.use(task_of(problem_of({})));
 }
 
 at::Tensor SequenceClassifier::logits_of(const at::Tensor& hidden) {
@@ -81,9 +85,29 @@ at::Tensor SequenceClassifier::loss(const at::Tensor& logits, const at::Tensor& 
   return at::mse_loss(numbers, wanted.to(wide.scalar_type()));
 }
 
+metrics::MetricTask SequenceClassifier::task_of(ProblemType problem) const {
+  if (problem == ProblemType::Regression) return {.learned = metrics::Learned::Numbers, .columns = label_count()};
+  if (label_count() == 1) return {.learned = metrics::Learned::Binary};
+  const bool has_several = problem == ProblemType::MultiLabel;
+  return {.learned = has_several ? metrics::Learned::Multilabel : metrics::Learned::Multiclass,
+          .columns = label_count()};
+}
+
+void SequenceClassifier::log_metrics(const std::string& stage, const at::Tensor& logits, const at::Tensor& target) {
+  const ProblemType problem = problem_of(target);
+  named_metrics_.use(task_of(problem));
+  if (problem == ProblemType::Regression)
+    named_metrics_.log(stage, logits.reshape(target.sizes()), target.to(logits.scalar_type()));
+  else
+    named_metrics_.log(stage, problem == ProblemType::MultiLabel ? logits.sigmoid() : logits,
+                       problem == ProblemType::MultiLabel ? target.gt(0.5).to(at::kLong) : target);
+}
+
 StepOutput SequenceClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  at::Tensor value = loss(logits_of(hidden_of(batch)), batch.target());
+  const at::Tensor logits = logits_of(hidden_of(batch));
+  at::Tensor value = loss(logits, batch.target());
   log("train_loss", value, {.prog_bar = true});
+  if (named_metrics_.are_logged("train")) log_metrics("train", wide_logits(logits.detach()), batch.target());
   return value;
 }
 
@@ -95,6 +119,7 @@ void SequenceClassifier::evaluate(const Batch& batch, const std::string& stage, 
   const at::Tensor logits = wide_logits(logits_of(hidden_of(batch)));
   const at::Tensor& target = batch.target();
   log(stage + "_loss", loss(logits, target), {.prog_bar = true});
+  if (named_metrics_.are_logged(stage)) log_metrics(stage, logits, target);
   const ProblemType problem = problem_of(target);
   if (problem == ProblemType::Regression) {
     auto& error = metric_of_loader(metrics.error, dataloader_idx());

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/mean_error.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/transformers/encoder_classifier.h>
 #include <torch/nn/modules/linear.h>
@@ -12,8 +13,9 @@
 namespace levin::nn {
 
 struct SequenceClassifierOptions {
-  EncoderModuleOptions encoder = {};  // its options are flattened into this struct
-  LabelOptions classes = {};          // its options are flattened into this struct
+  EncoderModuleOptions encoder = {};     // its options are flattened into this struct
+  LabelOptions classes = {};             // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
   Choice<ProblemType> problem_type =
       LEVIN_OPTION(problem_type, ProblemType::Auto,
                    "What is learned: one class of a text, several at a time, or numbers; auto: what config.json says, "
@@ -27,8 +29,8 @@ struct SequenceClassifierOptions {
 /// [batch] or [batch, labels], float, numbers.
 ///
 /// Logs `train_loss`, in validation `val_loss`, and, for classes, `val_acc` and `val_f1` (the mean of the classes' F1),
-/// for numbers `val_mae`; in test the same as `test_...`. The losses are transformers': cross-entropy, binary
-/// cross-entropy with logits, mean squared error.
+/// for numbers `val_mae`; in test the same as `test_...`; and the option `metrics`. The losses are transformers':
+/// cross-entropy, binary cross-entropy with logits, mean squared error.
 class SequenceClassifier : public EncoderClassifier {
  public:
   using Options = SequenceClassifierOptions;
@@ -65,10 +67,13 @@ class SequenceClassifier : public EncoderClassifier {
   at::Tensor logits_of(const at::Tensor& hidden);
   /// Returns what is learned of this target; unset: of no target, in prediction.
   ProblemType problem_of(const at::Tensor& target) const;
+  metrics::MetricTask task_of(ProblemType problem) const;
+  void log_metrics(const std::string& stage, const at::Tensor& logits, const at::Tensor& target);
   void evaluate(const Batch& batch, const std::string& stage, Metrics& metrics);
 
   torch::nn::Linear dense_{nullptr}, output_{nullptr};
   Metrics val_ = {}, test_ = {};
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace levin::nn

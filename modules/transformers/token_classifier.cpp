@@ -28,6 +28,9 @@ TokenClassifier::TokenClassifier(Options options_)
   set_labels(options.classes, folder.config);
   output_ = register_module("classifier", torch::nn::Linear(folder.config.hidden, label_count()));
   load(folder, {.head = {"classifier"}, .replaces_head = has_other_labels(folder.config)});
+  named_metrics_.set(*this, "TokenClassifier", options.measured, {"loss", "acc", "f1"});
+  named_metrics_.use(
+      {.learned = metrics::Learned::Multiclass, .columns = label_count(), .ignore_index = kIgnoredTarget});
 }
 
 at::Tensor TokenClassifier::logits_of(const at::Tensor& hidden) {
@@ -55,11 +58,13 @@ at::Tensor TokenClassifier::loss(const at::Tensor& logits, const at::Tensor& tar
 
 StepOutput TokenClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
   const at::Tensor& target = batch.target();
-  const at::Tensor value = loss(logits_of(hidden_of(batch)), target);
+  const at::Tensor logits = logits_of(hidden_of(batch));
+  const at::Tensor value = loss(logits, target);
   const at::Tensor counted = target.ne(kIgnoredTarget).sum();
   // On a GPU the exact number would wait for the device; it is the weight of the step, which stays there.
   const int64_t logged = counted.is_cpu() ? counted.item<int64_t>() : target.numel();
   log("train_loss", value, {.prog_bar = true, .batch_size = logged});
+  named_metrics_.log("train", logits.movedim(2, 1), target);
   return {value, counted};
 }
 
@@ -73,6 +78,7 @@ void TokenClassifier::evaluate(const Batch& batch, const std::string& stage, Met
   const at::Tensor value = loss(logits, target);
   const int64_t counted = target.ne(kIgnoredTarget).sum().item<int64_t>();
   log(stage + "_loss", value, {.prog_bar = true, .batch_size = counted});
+  named_metrics_.log(stage, logits.movedim(2, 1), target);
   if (label_count() < 2) return;
   metrics::StatScoresOptions how = {
       .task = metrics::TaskKind::Multiclass, .num_classes = label_count(), .ignore_index = kIgnoredTarget};

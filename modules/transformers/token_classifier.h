@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/metrics/accuracy.h>
+#include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/transformers/encoder_classifier.h>
 #include <torch/nn/modules/linear.h>
@@ -11,8 +12,9 @@
 namespace levin::nn {
 
 struct TokenClassifierOptions {
-  EncoderModuleOptions encoder = {};  // its options are flattened into this struct
-  LabelOptions classes = {};          // its options are flattened into this struct
+  EncoderModuleOptions encoder = {};     // its options are flattened into this struct
+  LabelOptions classes = {};             // its options are flattened into this struct
+  metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
 /// Classifies each token of a text, such as names and kinds of words, by an encoder from a folder of Hugging Face
@@ -20,8 +22,8 @@ struct TokenClassifierOptions {
 /// new one. Learns the `target` of a batch, [batch, time], int64: classes; targets of -100 do not count.
 ///
 /// Logs `train_loss`, the mean cross-entropy of a target that counts; in validation `val_loss`, `val_acc` and `val_f1`,
-/// the mean of the classes' F1 over tokens; in test the same as `test_...`. A batch is weighted by its targets that
-/// count.
+/// the mean of the classes' F1 over tokens; in test the same as `test_...`; and the option `metrics`. A batch is
+/// weighted by its targets that count.
 class TokenClassifier : public EncoderClassifier {
  public:
   using Options = TokenClassifierOptions;
@@ -58,6 +60,7 @@ class TokenClassifier : public EncoderClassifier {
 
   torch::nn::Linear output_{nullptr};
   Metrics val_ = {}, test_ = {};
+  metrics::NamedMetrics named_metrics_ = {};
 };
 
 }  // namespace levin::nn

@@ -43,8 +43,8 @@ class Levin(ConanFile):
 
     def system_requirements(self):
         Apt(self).install(["ninja-build", "zlib1g-dev", "libspdlog-dev", "nlohmann-json3-dev", "libcli11-dev", "libjpeg-dev",
-                           "libpng-dev", "libarchive-dev", "libcurl4-openssl-dev", "libssl-dev",
-                           "libpcre2-dev", "libicu-dev"], check=True)
+                           "libpng-dev", "libtiff-dev", "libwebp-dev", "libarchive-dev", "libcurl4-openssl-dev", "libssl-dev",
+                           "libpcre2-dev", "libicu-dev", "libhdf5-dev"], check=True)
 
     def layout(self):
         cmake_layout(self, generator="Ninja")

@@ -13,6 +13,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 OF_TORCH = ["libtorch*.so*", "libc10*.so*", "libgomp*.so*", "libcudart*.so*"]
+# The module of Parquet files looks for them in the pyarrow beside levin.
+OF_PYARROW = ["libarrow*.so*", "libparquet*.so*"]
 
 
 def run(*command):
@@ -66,7 +68,7 @@ def main(wheel, destination):
     destination.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        excluded = [word for pattern in OF_TORCH for word in ("--exclude", pattern)]
+        excluded = [word for pattern in OF_TORCH + OF_PYARROW for word in ("--exclude", pattern)]
         run(sys.executable, "-m", "auditwheel", "repair", *excluded, "--wheel-dir", scratch, wheel)
         (repaired,) = scratch.glob("*.whl")
         run(sys.executable, "-m", "wheel", "unpack", "--dest", scratch / "unpacked", repaired)

@@ -19,7 +19,8 @@ void FlagDeclaration::declare_general() {
   app_.add_option("--config", config_files_, "JSON files; they are merged, later ones win")
       ->type_name("FILE...")
       ->group("General");
-  app_.add_option("--ckpt-path,--ckpt_path", flags_.ckpt_path, "Checkpoint to resume from: a file, last or best")
+  app_.add_option("--ckpt-path,--ckpt_path", flags_.ckpt_path,
+                  "Checkpoint to resume from: a file or its URL, a folder of a bucket, last or best")
       ->type_name("FILE")
       ->group("General");
   app_.add_flag("--print-config,--print_config", flags_.print_config,

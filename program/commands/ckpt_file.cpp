@@ -5,6 +5,7 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
+#include <levin/data/remote/local_path.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +40,8 @@ void append_entries(const State& value, const std::string& path, std::vector<Ckp
 
 }  // namespace
 
-CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums, const JoinTensor& join) {
+CkptFile read_ckpt_file(const std::filesystem::path& given, bool verify_checksums, const JoinTensor& join) {
+  const std::filesystem::path path = local_path(given);
   CkptFile file;
   file.is_safetensors = is_safetensors_file(path);
   if (file.is_safetensors) {

@@ -5,6 +5,7 @@
 #include <levin/data/transforms/registry.h>
 #include <levin/modules/adapters/registry.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/metrics/registry.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/transformers/objectives/objective.h>
@@ -42,6 +43,7 @@ constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
     {"adapters", [] { return lines_of(AdapterKind::registry()); }},
     {"objectives", [] { return lines_of(nn::ObjectiveKind::registry()); }},
     {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
+    {"metrics", [] { return lines_of(metrics::MetricKind::registry()); }},
     {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
     {"precisions", [] { return lines_of(PrecisionKind::registry()); }},
     {"strategies", [] { return lines_of(StrategyKind::registry()); }},

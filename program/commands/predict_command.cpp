@@ -17,13 +17,16 @@ struct PredictFlags {
   std::vector<std::string> input = LEVIN_OPTION(
       input, {},
       "What to predict: images or a folder of them, a .csv, .npy, .npz or text file, .tar files, JSON lines");
-  std::string output = LEVIN_OPTION(
-      output, "", "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)");
+  std::string output =
+      LEVIN_OPTION(output, "",
+                   "Write the predictions to this file: a table (.csv), JSON lines (.jsonl), an array (.npy) or "
+                   "COCO's results (.json)");
 };
 
-/// Adds the option of the config's data that takes the paths of --input: predict_root of ImageFolder, test_file of Csv,
-/// test_input or test_arrays of Npy, file of Text, test_shards of Tar, test_files of TextJsonl. Throws UsageError for
-/// other data, for a path that does not exist, and for several where the data takes one.
+/// Adds the option of the config's data that takes the paths of --input: predict_root of ImageFolder and Segmentation,
+/// predict_images of Detection, test_file of Csv and CsvImages, test_input or test_arrays of Npy, file of Text,
+/// test_shards of Tar, test_files of Parquet, Hdf5, JsonLines and TextJsonl. Throws UsageError for other data, for a
+/// path that does not exist, and for several where the data takes one.
 Words with_inputs(Words words, const std::vector<std::string>& paths) {
   if (paths.empty()) return words;
   const Schema& schema = schema_of<RunOptions>();
@@ -37,13 +40,18 @@ Words with_inputs(Words words, const std::vector<std::string>& paths) {
       {"Npy", "test_input"},           {"Text", "file"},
       {"Tar", "test_shards"},          {"TextJsonl", "test_files"},
       {"LabeledTexts", "test_files"},  {"TaggedWords", "test_files"},
-      {"TextPairs", "test_files"}};
-  static const std::set<std::string> kTakesSeveral = {"ImageFolder", "LabeledTexts", "TaggedWords",
-                                                      "Tar",         "TextJsonl",    "TextPairs"};
+      {"TextPairs", "test_files"},     {"Parquet", "test_files"},
+      {"Hdf5", "test_files"},          {"JsonLines", "test_files"},
+      {"Detection", "predict_images"}, {"Segmentation", "predict_root"},
+      {"CsvImages", "test_file"}};
+  static const std::set<std::string> kTakesSeveral = {"Detection",    "Hdf5",     "ImageFolder", "JsonLines",
+                                                      "LabeledTexts", "Parquet",  "TaggedWords", "Tar",
+                                                      "TextJsonl",    "TextPairs"};
   const auto option = kOptions.find(data);
   if (option == kOptions.end())
     throw UsageError("--input: ", data.empty() ? "the config names no data" : data + " takes no files to predict",
-                     "; ImageFolder, Csv, Npy, Tar, Text and TextJsonl do");
+                     "; ImageFolder, Segmentation, CsvImages, Detection, Csv, Npy, Parquet, Hdf5, JsonLines, Tar, Text "
+                     "and TextJsonl do");
   std::string text;
   for (const std::string& path : paths) {
     std::error_code ignored;

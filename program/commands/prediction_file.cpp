@@ -9,9 +9,12 @@
 #include <levin/core/system/json_text.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/datasets/csv.h>
+#include <levin/data/datasets/readers/detection_dataset.h>
 #include <levin/data/datasets/readers/image_folder_dataset.h>
+#include <levin/data/datasets/readers/image_list_dataset.h>
 #include <levin/data/files/csv_cell.h>
 #include <levin/data/files/npy_file.h>
+#include <levin/program/commands/coco_results.h>
 #include <levin/program/commands/inspect_loader.h>
 
 #include <cstdio>
@@ -24,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFileKinds = ".csv, .jsonl or .npy";
+constexpr const char* kFileKinds = ".csv, .jsonl, .npy or, for detections, .json";
 
 /// All samples of one loader: each named tensor as [samples, values] on the CPU, in double or int64.
 struct PredictedValues {
@@ -203,19 +206,29 @@ PredictedSamples predicted_samples(const data::DataModule* data) {
     tell_left_out(table->left_out());
     samples.numbers = table->row_numbers();
   }
+  if (const auto* const detection = dynamic_cast<const data::DetectionDataset*>(dataset.get())) {
+    samples.category_ids = detection->annotations().category_ids;
+    for (const auto& image : detection->annotations().images) {
+      samples.names.push_back(image.path);
+      samples.image_ids.push_back(image.id);
+    }
+    return samples;
+  }
   const auto* const images = dynamic_cast<const data::ImageFolderDataset*>(dataset.get());
-  if (images == nullptr) return samples;
-  if (images->skipped() > 0) {
+  const auto* const listed = dynamic_cast<const data::ImageListDataset*>(dataset.get());
+  if ((images && images->skipped() > 0) || (listed && listed->skipped() > 0)) {
     console::warn("images were left out, so that the predictions are numbered and not named by their files");
     return samples;
   }
-  for (const auto& item : images->files().items) samples.names.push_back(item.path);
+  if (images)
+    for (const auto& item : images->files().items) samples.names.push_back(item.path);
+  if (listed) samples.names = listed->list().paths;
   return samples;
 }
 
 PredictionFile::PredictionFile(fs::path path) : path_(followed(path)) {
   const std::string kind = path_.extension().string();
-  if (kind != ".csv" && kind != ".jsonl" && kind != ".npy")
+  if (kind != ".csv" && kind != ".jsonl" && kind != ".npy" && kind != ".json")
     throw UsageError("--output: expected a file that ends in ", kFileKinds, ", got ", path_.string());
   std::error_code ignored;
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
@@ -225,8 +238,8 @@ PredictionFile::PredictionFile(fs::path path) : path_(followed(path)) {
 void PredictionFile::write(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples) const {
   const std::string kind = path_.extension().string();
   if (kind == ".npy") return data::write_npy(path_, array_of(by_loader).contiguous());
-  const std::string text = text_of_rows(by_loader, samples, kind == ".csv");
-  write_text_file_atomically(path_, text);
+  write_text_file_atomically(path_, kind == ".json" ? coco_results_text(by_loader, samples)
+                                                    : text_of_rows(by_loader, samples, kind == ".csv"));
 }
 
 }  // namespace levin::cli

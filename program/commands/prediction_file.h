@@ -17,6 +17,8 @@ struct PredictedSamples {
   std::vector<int64_t> numbers = {};
   /// The names of the classes, in the order of the model's outputs; empty if they have none.
   std::vector<std::string> classes = {};
+  /// COCO's ids of the samples, in order, and of the classes; empty if they have none.
+  std::vector<int64_t> image_ids = {}, category_ids = {};
 };
 
 /// Returns the names from a data module whose predict split is a dataset; empty for other data. Warns of rows and
@@ -28,7 +30,7 @@ PredictedSamples predicted_samples(const data::DataModule* data);
 ///
 /// `.csv` and `.jsonl` have the sample's name or number, and then its values. If the values are probabilities (not
 /// negative, and with a sum of 1 per sample), the likeliest class and its probability come first, and each probability
-/// has its class's name. `.npy` is the array of all values, without names.
+/// has its class's name. `.npy` is the array of all values, without names. `.json` has detections as COCO's results.
 class PredictionFile {
  public:
   /// Throws levin::UsageError for another extension, and if the folder does not exist.

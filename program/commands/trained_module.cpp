@@ -1,8 +1,10 @@
 #include <levin/program/commands/trained_module.h>
 #include <levin/core/system/error.h>
 #include <levin/data/learned_state.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/run_folder/remote_checkpoint.h>
 
 #include <filesystem>
 #include <utility>
@@ -34,8 +36,10 @@ TrainedWeights find_trained_weights(const ReadOptions& options, const std::strin
     const std::string weights = weights_of_model(options);
     return {.file = weights, .learned_from_data = weights.empty() ? State() : learned_from_data_in(weights)};
   }
-  if (std::filesystem::is_regular_file(ckpt_path, ignored))
-    return {.file = ckpt_path, .learned_from_data = learned_from_data_in(ckpt_path)};
+  if (std::filesystem::is_regular_file(ckpt_path, ignored) || (is_on_server(ckpt_path) && names_file(ckpt_path))) {
+    const std::filesystem::path file = local_path(ckpt_path);
+    return {.file = file.string(), .learned_from_data = learned_from_data_in(file)};
+  }
   std::optional<FoundCheckpoint> found =
       find_checkpoint({.runs = options.resolved.runs_folder(), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights});
   if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");

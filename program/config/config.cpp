@@ -119,8 +119,8 @@ FoundOption find_option(const Schema& root, const Json& values, const std::vecto
       if (name.empty()) name = default_name;
       if (is_part && name.empty())
         throw UsageError("choose the ", found.type->classes()->noun(), " with ", so_far, ".class first");
-      if (is_part) found.type->classes()->at(name, join_path(so_far, "class"));
       schema = found.type->is_list() ? nullptr : found.type->inner(name);
+      if (is_part && !schema) found.type->classes()->at(name, join_path(so_far, "class"));  // which throws
       // A class other than the default one has its own defaults.
       if (schema && name != default_name) found.by_default = schema->defaults();
     }

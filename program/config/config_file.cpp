@@ -1,5 +1,8 @@
 #include <levin/program/config/config_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
+#include <levin/data/remote/remote_object.h>
 #include <levin/program/config/config_text.h>
 #include <levin/program/config/problems.h>
 
@@ -12,12 +15,13 @@
 
 namespace levin::cli {
 
-std::string read_config_text(const std::string& path) {
+std::string read_config_text(const std::string& given) {
   std::error_code ignored;
+  const std::string path = local_path(given).string();
   if (std::filesystem::is_directory(path, ignored)) throw UsageError("--config: ", path, " is a folder, not a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError("--config: cannot read ", path, ": ", std::strerror(errno));
+  if (!file) throw UsageError("--config: cannot read ", given, ": ", std::strerror(errno));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -37,13 +41,25 @@ std::vector<std::string> paths_of(const Json& base, const std::string& place) {
   return paths;
 }
 
+/// Returns the path of a base, which is relative to the folder of the config that names it, or its URL.
+std::string path_of_base(const std::string& config, const std::string& base) {
+  namespace fs = std::filesystem;
+  if (is_remote(base)) return base;
+  // The folders of a URL begin after its server.
+  const size_t rest = is_remote(config) ? config.find('/', config.find("://") + 3) : 0;
+  if (rest == std::string::npos) throw UsageError(data::shown_url(config), ": this URL names no file");
+  const std::string path = config.substr(rest);
+  const fs::path folder = fs::path(rest > 0 ? path.substr(0, path.find('?')) : path).parent_path();
+  return config.substr(0, rest) + (folder / base).lexically_normal().string();
+}
+
 /// `opened`: the files whose base this one is, the first one outermost.
 Config read(const Schema& schema, const std::string& path, std::vector<std::string>& opened) {
   std::error_code ignored;
   const std::string canonical = std::filesystem::weakly_canonical(path, ignored).string();
   if (std::ranges::find(opened, canonical) != opened.end())
     throw UsageError(path, " is a base of itself, through ", opened.back());
-  Config own = parse_config(path, read_config_text(path));
+  Config own = parse_config(data::shown_url(path), read_config_text(path));
   lift_seed_and_name(own);
   if (!own.values.contains("base")) return own;
   const std::string place = own.nearest_origin("base");
@@ -52,10 +68,10 @@ Config read(const Schema& schema, const std::string& path, std::vector<std::stri
   opened.push_back(canonical);
   Config config;
   for (const std::string& base : bases) {
-    const std::filesystem::path file = std::filesystem::path(path).parent_path() / base;
-    if (!std::filesystem::exists(file, ignored))
-      throw UsageError(place, ": base: there is no file ", file.lexically_normal().string());
-    merge_file(schema, config, read(schema, file.lexically_normal().string(), opened));
+    const std::string file = path_of_base(path, base);
+    if (!is_remote(file) && !std::filesystem::exists(file, ignored))
+      throw UsageError(place, ": base: there is no file ", file);
+    merge_file(schema, config, read(schema, file, opened));
   }
   opened.pop_back();
   merge_file(schema, config, own);

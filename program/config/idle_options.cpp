@@ -55,6 +55,16 @@ bool has_no_npz(const Beside& value) {
   return !is_npz("input") && !is_npz("val_input") && !is_npz("test_input");
 }
 
+/// An index may name URLs.
+bool has_local_shards(const Beside& value) {
+  for (const char* option : {"shards", "val_shards", "test_shards"})
+    for (const Json& shard : value(option)) {
+      const std::string name = shard.is_string() ? shard.get<std::string>() : "";
+      if (name.find("://") != name.npos || name.ends_with(".txt") || name.ends_with(".json")) return false;
+    }
+  return true;
+}
+
 bool tells_no_best(const Beside& value) {
   const Json events = value("events");
   return std::find(events.begin(), events.end(), "best") == events.end();
@@ -72,7 +82,8 @@ const std::vector<IdleOptions>& idle_options() {
   const std::vector<std::string> models = {"ImageClassifier", "LanguageModel", "MLPClassifier",
                                            "MLPRegressor",    "ProgramModule", "ScriptModule"};
   const std::vector<std::string> data = {"MNIST",           "FashionMNIST", "CIFAR10", "CIFAR100", "ImageFolder",
-                                         "SyntheticDigits", "Csv",          "Npy",     "Tar",      "Text"};
+                                         "SyntheticDigits", "Csv",          "Npy",     "Tar",      "Text",
+                                         "CsvImages",       "Segmentation"};
   static const std::vector<IdleOptions> all = {
       {models,
        {"weights_strict", "weights_prefix", "weights_add_prefix", "weights_rename"},
@@ -94,24 +105,35 @@ const std::vector<IdleOptions>& idle_options() {
        "there are no categories"},
       {{"MLPClassifier", "MLPRegressor"}, {"batch_norm", "dropout"}, is_unset("hidden"), "there is no hidden layer"},
       {data, {"prefetch_factor", "timeout_seconds"}, is_zero("num_workers"), "num_workers is 0"},
+      {{"Mixture"}, {"prefetch_factor", "timeout_seconds"}, is_zero("num_workers"), "num_workers is 0"},
       {{"MNIST", "FashionMNIST", "CIFAR10", "CIFAR100"}, {"url"}, is_off("download"), "download is false"},
       {{"Tar"},
        {"val_transforms"},
        are_all({is_unset("val_shards"), is_unset("test_shards")}),
        "there are neither val_shards nor test_shards"},
       {{"Tar"}, {"shuffle_buffer"}, is_off("shuffle"), "shuffle is false"},
+      {{"Tar"}, {"prefetch_shards", "cache_folder", "cache_bytes"}, has_local_shards, "no shard is at a URL"},
       {{"Csv"}, {"ignore"}, is_set("features"), "features names the columns that count"},
       {{"Csv"}, {"unknown"}, is_unset("categories"), "there are no categories"},
       {{"Csv"}, {"target_type"}, is_unset("target"), "target names no column"},
       {{"Npy"}, {"divide_by"}, is_other_than("dtype", {"float32"}), "dtype is not float32"},
       {{"Npy"}, {"input_key", "target_key"}, has_no_npz, "no file is a .npz file"},
-      {{"Csv", "Npy", "ImageFolder"}, {"split_seed"}, is_zero("val_fraction"), "val_fraction is 0"},
+      {{"Csv", "Npy", "Parquet", "Hdf5", "JsonLines", "ImageFolder", "CsvImages", "Segmentation"},
+       {"split_seed"},
+       is_zero("val_fraction"),
+       "val_fraction is 0"},
       {{"ImageFolder"}, {"val_fraction", "split_seed"}, has_val_folder, "the validation images are those of root/val"},
       {{"ImageFolder"}, {"resize_size"}, is_other_than("resize", {"center_crop", "exact_crop"}), "resize is exact"},
       {{"ImageFolder"},
        {"image_size", "resize", "resize_size", "interpolation", "mean", "std"},
        is_set("preprocessor"),
        "the folder preprocessor says it"},
+      {{"CsvImages"},
+       {"image_size", "resize", "interpolation", "mean", "std"},
+       is_set("preprocessor"),
+       "the folder preprocessor says it"},
+      {{"CsvImages"}, {"val_fraction", "split_seed"}, is_set("val_file"), "val_file names the validation images"},
+      {{"CsvImages"}, {"label_separator"}, is_other_than("target_type", {"labels"}), "target_type is not labels"},
       {{"SGD"}, {"dampening"}, is_zero("momentum"), "momentum is 0"},
       {{"LARS"}, {"nesterov"}, is_zero("momentum"), "momentum is 0"},
       {{"Adam", "NAdam", "RAdam"}, {"decoupled_weight_decay"}, is_zero("weight_decay"), "weight_decay is 0"},

@@ -64,7 +64,8 @@ class Search {
       return;  // `set` reports that the class is missing
     }
     refuse([&] {
-      const Schema& schema = type.classes()->at(name, class_path).schema();
+      const Schema* const known = type.inner(name);  // a class may have other names too
+      const Schema& schema = known ? *known : type.classes()->at(name, class_path).schema();
       Json options = value;
       options.erase("class");
       check_object(schema, path, options);

@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kArrayEpochs = 20;
 const std::set<std::string> kInputs = {"x", "input", "inputs", "image", "images", "data", "feature", "features"};
 const std::set<std::string> kTargets = {"y", "target", "targets", "label", "labels", "class", "classes"};
 
@@ -220,7 +219,7 @@ Guess guess_arrays(const Paths& files, const GuessOptions& options) {
   guess.seen.push_back(target->classes > 0
                            ? std::to_string(target->classes) + " classes"
                            : "the targets are " + counted(target->numbers, "number") + " of each sample");
-  set_training(guess.config, "arrays", kArrayEpochs);
+  set_training(guess.config, "arrays", kGuessedArrayEpochs);
   set_array_model(train->input.sizes().slice(1).vec(), train->input.scalar_type(), *target, train->input_name(), guess);
   if (!guess.stops.empty()) return guess;
   CommentedConfig& config = guess.config;

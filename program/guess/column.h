@@ -46,6 +46,8 @@ class Column {
   std::string text() const;
   int64_t distinct() const { return static_cast<int64_t>(words_.size()); }
   double magnitude() const;
+  /// Returns whether the values are 0, 1, 2, ... up to the number of different ones.
+  bool are_classes_from_zero() const { return least_ == 0 && most_ == static_cast<double>(distinct() - 1); }
 
   std::string name;
 

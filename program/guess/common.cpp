@@ -31,7 +31,9 @@ std::vector<std::string> words_of_name(const std::filesystem::path& file) {
 
 std::string extension_of(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  std::string extension = name.ends_with(".tar.gz") ? ".tar.gz" : file.extension().string();
+  std::string extension = file.extension().string();
+  for (const char* packed : {".tar.gz", ".jsonl.gz"})
+    if (name.ends_with(packed)) extension = packed;
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   return extension;
 }

@@ -13,7 +13,8 @@
 namespace levin::cli {
 
 inline constexpr int64_t kGuessedBatch = 32;  ///< samples of a batch
-inline constexpr int64_t kMostSide = 224;     ///< pixels of an image that a network is made for
+inline constexpr int64_t kGuessedTableEpochs = 50, kGuessedArrayEpochs = 20;
+inline constexpr int64_t kMostSide = 224;  ///< pixels of an image that a network is made for
 
 /// The parts of data that files are named after.
 enum class Part { Train, Val, Test };

@@ -5,6 +5,7 @@
 #include <levin/program/guess/kinds.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -14,25 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class FileKind { Image, Table, Array, Shard, Text, Foreign, Unknown };
+enum class FileKind { Image, Table, Parquet, Hdf5, JsonLines, Array, Shard, Text, Foreign, Unknown };
 
 constexpr const char* kReadable =
-    "levin trains on images (.jpg, .png) in one folder for each class, tables (.csv, .tsv), arrays (.npy, .npz), tar "
+    "levin trains on images (.jpg, .png, .tif, .webp) in one folder for each class, with masks, in a CSV list or with "
+    "boxes (COCO's .json), tables (.csv, "
+    ".tsv, .parquet, .jsonl), arrays (.npy, .npz, .h5), tar "
     "files of samples (.tar, .tar.gz) and texts (.txt)";
 
 /// What levin does not read, and how others make of it what it reads.
 const std::map<std::string, const char*>& foreign() {
   static const std::map<std::string, const char*> advice = {
-      {".parquet", "make a CSV file of it: pandas.read_parquet(\"x.parquet\").to_csv(\"x.csv\", index=False)"},
       {".feather", "make a CSV file of it: pandas.read_feather(\"x.feather\").to_csv(\"x.csv\", index=False)"},
       {".xlsx", "save it as CSV (UTF-8) in the program that made it"},
       {".xls", "save it as CSV (UTF-8) in the program that made it"},
       {".json", "make a CSV file of it: pandas.read_json(\"x.json\").to_csv(\"x.csv\", index=False)"},
-      {".jsonl",
-       "texts, prompts and chats are for the data module TextJsonl, with a model such as CausalLM; of a table make a "
-       "CSV file: pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)"},
-      {".h5", "save its arrays as .npy: np.save(\"x.npy\", h5py.File(\"x.h5\")[\"x\"][:])"},
-      {".hdf5", "save its arrays as .npy: np.save(\"x.npy\", h5py.File(\"x.hdf5\")[\"x\"][:])"},
       {".mat", "save its arrays as .npy: np.save(\"x.npy\", scipy.io.loadmat(\"x.mat\")[\"x\"])"},
       {".pt", "save its tensors as .npy: np.save(\"x.npy\", torch.load(\"x.pt\").numpy())"},
       {".pkl", "save its arrays as .npy: np.save(\"x.npy\", x)"},
@@ -47,10 +44,14 @@ const std::map<std::string, const char*>& foreign() {
 
 FileKind kind_of(const fs::path& file) {
   static const std::map<std::string, FileKind> kinds = {
-      {".jpg", FileKind::Image}, {".jpeg", FileKind::Image},   {".png", FileKind::Image}, {".csv", FileKind::Table},
-      {".tsv", FileKind::Table}, {".data", FileKind::Table},   {".npy", FileKind::Array}, {".npz", FileKind::Array},
-      {".tar", FileKind::Shard}, {".tar.gz", FileKind::Shard}, {".tgz", FileKind::Shard}, {".txt", FileKind::Text},
-      {".text", FileKind::Text}, {".md", FileKind::Text}};
+      {".jpg", FileKind::Image},       {".jpeg", FileKind::Image},       {".png", FileKind::Image},
+      {".tif", FileKind::Image},       {".tiff", FileKind::Image},       {".webp", FileKind::Image},
+      {".csv", FileKind::Table},       {".tsv", FileKind::Table},        {".data", FileKind::Table},
+      {".npy", FileKind::Array},       {".npz", FileKind::Array},        {".tar", FileKind::Shard},
+      {".tar.gz", FileKind::Shard},    {".tgz", FileKind::Shard},        {".txt", FileKind::Text},
+      {".text", FileKind::Text},       {".md", FileKind::Text},          {".parquet", FileKind::Parquet},
+      {".pq", FileKind::Parquet},      {".h5", FileKind::Hdf5},          {".hdf5", FileKind::Hdf5},
+      {".jsonl", FileKind::JsonLines}, {".ndjson", FileKind::JsonLines}, {".jsonl.gz", FileKind::JsonLines}};
   const std::string extension = extension_of(file);
   if (const auto known = kinds.find(extension); known != kinds.end()) return known->second;
   return foreign().contains(extension) ? FileKind::Foreign : FileKind::Unknown;
@@ -68,10 +69,12 @@ bool is_text(const fs::path& file) {
 
 [[noreturn]] void refuse_foreign(const fs::path& file) {
   const std::string extension = extension_of(file);
-  refuse(file,
-         extension == ".jsonl" ? "JSON lines, for which no config is guessed" : "levin does not read " + extension,
-         foreign().at(extension));
+  refuse(file, "levin does not read " + extension, foreign().at(extension));
 }
+
+/// The data modules of tables that hold columns.
+constexpr std::array<std::pair<FileKind, const char*>, 3> kColumnFormats = {
+    {{FileKind::Parquet, "Parquet"}, {FileKind::Hdf5, "Hdf5"}, {FileKind::JsonLines, "JsonLines"}}};
 
 /// The files of a folder by kind, without those below it.
 class Contents {
@@ -129,6 +132,10 @@ fs::path folder_of_classes(fs::path folder) {
 
 Guess guess_folder(const fs::path& folder, const GuessOptions& options) {
   Contents contents(folder);
+  if (const Paths boxes = coco_files(folder); !boxes.empty()) return guess_boxes(boxes, options);
+  if (const auto masks = mask_folders(folder)) return guess_masks(*masks, options);
+  for (const fs::path& table : contents.files(FileKind::Table))
+    if (is_image_list(table)) return guess_image_list(table, options);
   if (contents.empty()) refuse(folder, "the folder is empty", std::string("put the data there; ") + kReadable);
   if (std::ranges::any_of(contents.folders, has_images_below)) {
     Guess found = guess_images(folder_of_classes(folder), options);
@@ -148,6 +155,8 @@ Guess guess_folder(const fs::path& folder, const GuessOptions& options) {
   if (contents.has(FileKind::Array)) return guess_arrays(contents.files(FileKind::Array), options);
   if (contents.has(FileKind::Shard)) return guess_shards(contents.files(FileKind::Shard), options);
   if (contents.has(FileKind::Table)) return guess_table(contents.files(FileKind::Table), options);
+  for (const auto& [kind, format] : kColumnFormats)
+    if (contents.has(kind)) return guess_columns(contents.files(kind), format, options);
   const Paths& texts = contents.files(FileKind::Text);
   if (texts.size() == 1) return guess_text(texts.front(), options);
   if (texts.size() > 1)
@@ -164,11 +173,12 @@ Guess guess_folder(const fs::path& folder, const GuessOptions& options) {
 }
 
 Guess guess_file(const fs::path& file, const GuessOptions& options) {
+  if (is_coco_file(file)) return guess_boxes({file}, options);
   switch (kind_of(file)) {
     case FileKind::Image:
       refuse(file, "one image", "name the folder that has a subfolder for each class");
     case FileKind::Table:
-      return guess_table({file}, options);
+      return is_image_list(file) ? guess_image_list(file, options) : guess_table({file}, options);
     case FileKind::Array: {
       // Its inputs or targets lie beside it.
       const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -177,6 +187,12 @@ Guess guess_file(const fs::path& file, const GuessOptions& options) {
     }
     case FileKind::Shard:
       return guess_shards({file}, options);
+    case FileKind::Parquet:
+      return guess_columns({file}, "Parquet", options);
+    case FileKind::Hdf5:
+      return guess_columns({file}, "Hdf5", options);
+    case FileKind::JsonLines:
+      return guess_columns({file}, "JsonLines", options);
     case FileKind::Text:
       return guess_text(file, options);
     case FileKind::Foreign:

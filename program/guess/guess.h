@@ -29,7 +29,8 @@ struct GuessOptions {
 
 inline constexpr int64_t kMostLooks = 2000;
 
-/// Looks at a folder or a file: images in folders of their classes, a table (CSV), a text, arrays (.npy, .npz), or tar
+/// Looks at a folder or a file: images in folders of their classes, a table (CSV, Parquet, HDF5, JSON
+/// lines), a text, arrays (.npy, .npz), or tar
 /// files. Throws UsageError, which says what to do, if it is missing, empty, or of no such kind.
 Guess guess(const std::filesystem::path& path, const GuessOptions& options);
 

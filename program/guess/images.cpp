@@ -127,7 +127,7 @@ class ImagesOfPart {
 
 /// Tells of files below `root` that are no images for levin.
 void tell_others(Guess& guess, const fs::path& root) {
-  static const std::set<std::string> kOtherImages = {".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".avif"};
+  static const std::set<std::string> kOtherImages = {".gif", ".bmp", ".heic", ".avif"};
   std::map<std::string, int64_t> others;
   std::error_code ignored;
   for (fs::recursive_directory_iterator entry(root, ignored), end; entry != end; entry.increment(ignored)) {
@@ -138,7 +138,8 @@ void tell_others(Guess& guess, const fs::path& root) {
   for (const auto& [extension, count] : others)
     guess.broken.push_back(
         {counted(count, extension + " file") + " below " + root.string() + ", left out",
-         "levin reads JPEG and PNG; convert them, for example with ImageMagick: mogrify -format png *" + extension});
+         "levin reads JPEG, PNG, TIFF and WebP; convert them, for example with ImageMagick: mogrify -format png *" +
+             extension});
 }
 
 }  // namespace

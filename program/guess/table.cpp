@@ -4,6 +4,7 @@
 #include <levin/program/guess/column.h>
 #include <levin/program/guess/common.h>
 #include <levin/program/guess/kinds.h>
+#include <levin/program/guess/table_columns.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostUneven = 5;
-constexpr int64_t kTableEpochs = 50;
 constexpr double kLargeTarget = 100;
 
 /// How numbers may be written, the likeliest first.
@@ -132,75 +132,6 @@ void check(const fs::path& path, const TableLook& look, Guess& guess) {
   if (look.rows == 0 && look.uneven == 0) guess.stops.push_back({path.string() + ": no rows", "add rows of values"});
 }
 
-/// Returns whether a model can learn from the column, or predict it.
-bool has_values(const Column& column) {
-  return column.kind() == ColumnKind::Number || column.kind() == ColumnKind::Category;
-}
-
-/// Returns whether a column stands for its row alone.
-bool names_rows(const Column& column) {
-  return column.kind() == ColumnKind::Counter || column.kind() == ColumnKind::Id || column.kind() == ColumnKind::Texts;
-}
-
-/// Returns the column to predict without a name to go by: the last that can be one, but if that has numbers, the first
-/// column if it has one of two texts, behind what names the rows; null if there is none.
-const Column* likely_target(const TableLook& look) {
-  const auto first = std::ranges::find_if_not(look.columns, names_rows);
-  const auto last = std::find_if(look.columns.rbegin(), look.columns.rend(), has_values);
-  if (last == look.columns.rend()) return nullptr;
-  const bool first_has_two = first->kind() == ColumnKind::Category && first->distinct() == 2;
-  return first_has_two && !last->has_classes() ? &*first : &*last;
-}
-
-/// Returns the column to predict: the one that the options name, one that is called like a target, or the likeliest;
-/// null, with a stop, if there is none.
-const Column* target_of(const TableLook& look, const GuessOptions& options, const std::string& file, Guess& guess) {
-  static const std::set<std::string> kNames = {"target", "label", "class", "y", "outcome"};
-  const Column* found = options.target.empty() ? likely_target(look) : nullptr;
-  std::vector<std::string> names;
-  for (const Column& column : look.columns) {
-    names.push_back(column.name);
-    const bool is_named = options.target.empty()
-                              ? has_values(column) && kNames.contains(words_of_name(column.name).front())
-                              : column.name == options.target;
-    if (is_named) found = &column;
-  }
-  if (!found && !options.target.empty())
-    throw UsageError("--target: ", file, " has no column '", options.target, "'", did_you_mean(options.target, names),
-                     "; it has ", listed(names));
-  if (!found)
-    guess.stops.push_back({file + ": no column can be predicted", "a target has numbers, or classes that come again"});
-  else if (!has_values(*found))
-    guess.stops.push_back({file + ": column '" + found->name + "' cannot be predicted: " + found->text(),
-                           "name another column with --target"});
-  return found;
-}
-
-/// Returns what is done with a column, behind its description.
-std::string use_of(const Column& column, const Column* target, bool is_guessed) {
-  if (&column == target)
-    return std::string("  <- the target, ") + (column.has_classes() ? "as classes" : "as a number") +
-           (is_guessed ? "; --target names another" : "");
-  if (!has_values(column)) return "  (left out)";
-  constexpr int64_t kManyRows = 20;
-  const bool may_be_ids = column.is_all_different() && column.distinct() >= kManyRows;
-  return may_be_ids ? "  (all different: if they name the rows, add the column to data.ignore)" : "";
-}
-
-void tell_columns(const TableLook& look, const Column* target, bool is_guessed, Guess& guess, const std::string& file) {
-  for (const Column& column : look.columns) {
-    guess.seen.push_back("  " + column.name + ": " + column.text() + use_of(column, target, is_guessed));
-    const std::string place = file + ": column '" + column.name + "' ";
-    if (column.kind() == ColumnKind::Date)
-      guess.broken.push_back(
-          {place + "has dates, which are left out",
-           "add columns of numbers that matter: the year, the month, the days since the first date"});
-    if (const std::string example = column.number_with_unit(); !example.empty())
-      guess.broken.push_back({place + "has numbers with other characters, such as " + example + ", so they are texts",
-                              "write the number alone"});
-  }
-}
-
 void set_columns(const TableLook& look, const Column& target, CommentedConfig& config) {
   std::vector<std::string> categories, ignored, missing_values = data::CsvDatasetOptions().missing_values;
   const size_t usual = missing_values.size();
@@ -229,12 +160,6 @@ void set_columns(const TableLook& look, const Column& target, CommentedConfig& c
                "a number that is missing becomes the mean of its column; drop leaves the row out");
 }
 
-std::optional<fs::path> file_of(const Paths& files, Part part) {
-  for (const fs::path& file : files)
-    if (part_of(file) == part) return file;
-  return {};
-}
-
 }  // namespace
 
 Guess guess_table(const Paths& files, const GuessOptions& options) {
@@ -252,8 +177,8 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
                     file.string() + ": " + counted(look.rows, "row") + ", " +
                         counted(static_cast<int64_t>(look.columns.size()), "column") +
                         (look.format.header ? "" : "; without a header: columns are called 0, 1, ..."));
-  const Column* target = target_of(look, options, file.string(), guess);
-  tell_columns(look, target, options.target.empty(), guess, file.string());
+  const Column* target = target_of(look.columns, options, file.string(), guess);
+  tell_columns(look.columns, target, options.target.empty(), guess, file.string(), "add the column to data.ignore");
   const bool has_features =
       std::ranges::any_of(look.columns, [&](const Column& column) { return &column != target && has_values(column); });
   if (target && !has_features)
@@ -266,7 +191,7 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
     guess.seen.push_back(
         "  the target has large numbers, so the loss begins large; divide the column by a round number "
         "if training is slow to begin");
-  set_training(guess.config, "table", kTableEpochs);
+  set_training(guess.config, "table", kGuessedTableEpochs);
   guess.config.set("model", "class", has_classes ? "MLPClassifier" : "MLPRegressor",
                    "it takes its sizes from the data");
   set_optimizer(guess.config);

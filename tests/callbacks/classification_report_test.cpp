@@ -91,6 +91,31 @@ TEST_CASE("a classification report of a test needs a folder, and two classes may
   CHECK_FALSE(std::filesystem::exists(folder / "out" / "test_samples.png"));
 }
 
+TEST_CASE("a classification report has the curves of each class, of few classes and if they are asked for") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  Reading module;
+  const auto file = [&](const levin::ClassificationReportOptions& of, const levin::data::DataLoader& data) {
+    options.callbacks = {levin::ClassificationReport(of)};
+    levin::Trainer(options).test(module, data);
+    return read_json(folder / "out" / "test.json");
+  };
+  const std::string out = (folder / "out").string();
+  const auto three = loader({0, 1, 2, -100}, {0, 2, 2, 1}, {0.9, 0.6, 0.8, 1.0});
+  const Json of_three = file({.curve_points = 5, .output_dir = out}, three);
+  REQUIRE(of_three["roc"].size() == 3);
+  // Class 2: found once rightly (0.8), once instead of class 1 (0.6). Thresholds 1, 0.75, 0.5, 0.25 and 0.
+  CHECK(of_three["roc"][2] == Json({{"x", {0.0, 0.0, 0.5, 0.5, 1.0}}, {"y", {0.0, 1.0, 1.0, 1.0, 1.0}}}));
+  CHECK(of_three["precision_recall"][2]["x"] == Json({1.0, 1.0, 1.0, 1.0, 0.0, 0.0}));
+  CHECK(of_three["precision_recall"][2]["y"][3] == 1.0);
+  CHECK(of_three["precision_recall"][2]["y"][4] == "NaN");
+  CHECK_FALSE(file({.curve_points = 0, .output_dir = out}, three).contains("roc"));
+  module.two_classes = true;
+  const Json of_two =
+      file({.curve_points = 3, .output_dir = out}, loader({0, 1, 1, 0}, {0, 0, 0, 0}, {0.25, 0.75, 0.5, 1.0}));
+  CHECK(of_two["roc"] == Json::array({{{"x", {0.5, 0.5, 1.0}}, {"y", {0.0, 1.0, 1.0}}}}));
+}
+
 TEST_CASE("a classification report leaves the training's random numbers alone, and says what it cannot read") {
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);

@@ -4,6 +4,7 @@
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/decompress.h>
 #include <levin/data/files/image_codecs.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/data/tokenizer.h>
 #include <levin/trainer/loggers/http.h>
 
@@ -29,6 +30,15 @@ TEST_CASE("Without libjpeg and libpng, an image names the library that is missin
   CHECK(error_text<UsageError>([] { encode_png({}); }).find("write_png: this levin is built without libpng") == 0);
 }
 
+TEST_CASE("Without libtiff and libwebp, an image names the library that is missing and what to do") {
+  CHECK(error_text<UsageError>([] { decode_tiff("", "a.tif", {}); }) ==
+        "a.tif: this levin is built without libtiff (LEVIN_TIFF=OFF) and reads no TIFF files; use PNG, or build levin "
+        "with libtiff-dev");
+  CHECK(error_text<UsageError>([] { decode_webp("", "a.webp", {}); }) ==
+        "a.webp: this levin is built without libwebp (LEVIN_WEBP=OFF) and reads no WebP files; use PNG, or build levin "
+        "with libwebp-dev");
+}
+
 TEST_CASE("Without libarchive, an archive names the library that is missing and what to do") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.tar";
@@ -46,6 +56,13 @@ TEST_CASE("Without PCRE2 and ICU, a tokenizer names the libraries that are missi
   CHECK(error_text<UsageError>([] { Tokenizer::from_file("tokenizer.json"); }) ==
         "tokenizer.json: this levin is built without PCRE2 and ICU (LEVIN_TOKENIZERS=OFF) and reads no tokenizers; "
         "build levin with libpcre2-dev and libicu-dev");
+}
+
+TEST_CASE("Without libcurl, a file of a server names the library that is missing, and a file URL is read") {
+  CHECK(error_text<UsageError>([] { local_path("s3://bucket/a.npy"); }) ==
+        "this levin is built without libcurl (LEVIN_CURL=OFF) and reads no files of servers; give a local file, or "
+        "build levin with libcurl4-openssl-dev");
+  CHECK(local_path("file:///data/a%20b.npy") == "/data/a b.npy");
 }
 
 TEST_CASE("Without libcurl, a download ends at once with the reason, and loggers to servers are refused") {

@@ -13,6 +13,7 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from modules.detection.shapes import write_shapes  # noqa: E402
 from small_bert import write_bert  # noqa: E402
 from small_llama import write_llama  # noqa: E402
 from small_resnet import write_resnet  # noqa: E402
@@ -52,12 +53,27 @@ REVIEWS = {
 }
 
 
-def png(size=8):
-    """A grey picture as the bytes of a PNG file."""
+DETECT = {
+    "model": {"class": "FCOS", "num_classes": 3, "width": 8, "channels": 8, "levels": 1, "head_layers": 1},
+    "data": {"class": "Detection", "images": "shapes/train", "annotations": "shapes/annotations/instances_train.json",
+             "val_images": "shapes/val", "val_annotations": "shapes/annotations/instances_val.json", "image_size": 64},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "detecting"},
+}
+
+
+SEGMENT = {
+    "model": {"class": "UNet", "num_classes": 2, "base_channels": 4, "depth": 2},
+    "data": {"class": "Segmentation", "root": "cells", "image_size": 16, "val_fraction": 0.25},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False, "default_root_dir": "segmenting"},
+}
+
+
+def png(size=8, value=128):
+    """A picture of one grey as the bytes of a PNG file."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = (b"\0" + b"\x80" * size) * size
+    rows = (b"\0" + bytes([value]) * size) * size
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0))
             + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
@@ -77,6 +93,8 @@ class Sandbox:
         for file in EMPTY:
             (folder / file).touch()
         (folder / "flats.csv").write_text(TABLE)
+        page = (ROOT / "docs/python_data.md").read_text()
+        (folder / "my_data.py").write_text(page.split("```python\n")[1].split("```")[0])
         (folder / "configs").symlink_to(ROOT / "configs")
         write_llama(folder / "llama")
         write_bert(folder / "bert", ["a", "fine", "bad", "book"])
@@ -90,11 +108,23 @@ class Sandbox:
             file.write((folder / "chats.jsonl").read_text())
         (folder / "texts").mkdir()
         (folder / "texts/one.txt").write_text("Some words to train on.\n")
+        for i in range(12):
+            for place in ("images", "masks"):
+                (folder / "cells" / place).mkdir(parents=True, exist_ok=True)
+            (folder / f"cells/images/{i}.png").write_bytes(png(16))
+            (folder / f"cells/masks/{i}.png").write_bytes(png(16, value=i % 2))
+        (folder / "segment.json").write_text(json.dumps(SEGMENT))
+        self._need("fit", "--config", "segment.json")
+        (folder / "list.csv").write_text("path,label\n" + "".join(f"{file},{file.split('/')[1]}\n" for file in PICTURES[3:] * 3))
         write_resnet(folder / "resnet")
         (folder / "classify.json").write_text(json.dumps(CLASSIFY))
         (folder / "finetune.json").write_text(json.dumps(FINETUNE))
         self._need("fit", "--config", "finetune.json")
         self._need("fit", "--config", "classify.json")
+        for part, count, seed in (("train", 16, 1), ("val", 8, 2)):
+            write_shapes(folder / "shapes", part, count, seed)
+        (folder / "detect.json").write_text(json.dumps(DETECT))
+        self._need("fit", "--config", "detect.json")
         self._need("export", "--config", "finetune.json", "--ckpt-path", "last", "--out", "adapter", "--adapter")
         for _ in range(2):
             self._need("fit", "--config", "run.json", "--seed", "1")

@@ -16,10 +16,12 @@ void fuzz_flags(const std::string& input);
 /// read has no control characters, and is the same after it is written and read again.
 void fuzz_http_request(const std::string& input);
 
-/// Reads `input` as a PNG file, or as a JPEG file. Only UsageError is allowed, and is caught. Throws std::logic_error
+/// Reads `input` as a PNG, JPEG, TIFF or WebP file. Only UsageError is allowed, and is caught. Throws std::logic_error
 /// if the image is not what was requested, or changes when it is written and read again.
 void fuzz_png(const std::string& input);
 void fuzz_jpeg(const std::string& input);
+void fuzz_tiff(const std::string& input);
+void fuzz_webp(const std::string& input);
 
 /// Reads `input` as an idx file, plain or gzip; as a .npy or .npz file; as a CSV file; as a tar file, plain or gzip.
 /// Only UsageError is allowed, and is caught. Throws std::logic_error if a promise is broken: there are no more values
@@ -63,6 +65,8 @@ const std::vector<std::string>& flag_seeds();
 const std::vector<std::string>& http_request_seeds();
 const std::vector<std::string>& png_seeds();
 const std::vector<std::string>& jpeg_seeds();
+const std::vector<std::string>& tiff_seeds();
+const std::vector<std::string>& webp_seeds();
 const std::vector<std::string>& idx_seeds();
 const std::vector<std::string>& npy_seeds();
 const std::vector<std::string>& csv_seeds();

@@ -1,5 +1,6 @@
 #include <ATen/ops/equal.h>
 #include <levin/core/system/error.h>
+#include <levin/data/files/exif.h>
 #include <levin/data/files/image_codecs.h>
 
 #include <stdexcept>
@@ -67,6 +68,22 @@ void fuzz_jpeg(const std::string& input) {
   expect(small.size(0) == (colours.size(0) + 7) / 8, "an eighth of the rows is enough");
 }
 
+void fuzz_tiff(const std::string& input) {
+  data::exif_orientation(input);
+  const at::Tensor colours = decoded(data::decode_tiff, input, {}),
+                   gray = decoded(data::decode_tiff, input, {.channels = 1}),
+                   numbers = decoded(data::decode_tiff, input, {.values = data::PixelValues::Numbers});
+  expect(colours.defined() == gray.defined() && colours.defined() == numbers.defined(),
+         "a TIFF file can be read in one way if it can be in another");
+}
+
+void fuzz_webp(const std::string& input) {
+  data::exif_orientation(input);
+  const at::Tensor colours = decoded(data::decode_webp, input, {}),
+                   gray = decoded(data::decode_webp, input, {.channels = 1});
+  expect(colours.defined() == gray.defined(), "a WebP file can be read with 1 channel if it can be with 3");
+}
+
 const std::vector<std::string>& png_seeds() {
   static const std::vector<std::string> seeds = {
       data::encode_png(picture(5, 7)),
@@ -84,6 +101,40 @@ const std::vector<std::string>& png_seeds() {
                 .color_type = 6,
                 .chunks = png_chunk("gAMA", big_endian(45455)),
                 .rows = bytes_of({0, 9, 1, 8, 2, 7, 3, 6, 4})}),
+      "",
+  };
+  return seeds;
+}
+
+const std::vector<std::string>& tiff_seeds() {
+  // A 4 x 3 image of gray in one strip, and the directory behind it: nine tags of 12 bytes each.
+  const auto tag = [](int number, int type, int value) {
+    return bytes_of({number & 255, number >> 8, type, 0, 1, 0, 0, 0, value, 0, 0, 0});
+  };
+  const auto gray = [&](int compression, const std::string& strip) {
+    const auto size = static_cast<int>(strip.size());
+    const std::string head = std::string("II*\0", 4) + bytes_of({8 + size, 0, 0, 0}) + strip + bytes_of({9, 0});
+    return head + tag(256, 3, 4) + tag(257, 3, 3) + tag(258, 3, 8) + tag(259, 3, compression & 255) + tag(262, 3, 1) +
+           tag(273, 4, 8) + tag(274, 3, 6) + tag(278, 3, 3) + tag(279, 4, size) + std::string(4, '\0');
+  };
+  static const std::vector<std::string> seeds = {
+      gray(1, bytes_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})),
+      gray(5, bytes_of({128, 0, 64, 64, 48, 32, 20, 12, 7, 4, 2, 65, 64, 176, 100, 4})),
+      gray(8, bytes_of({120, 156, 99, 100, 98, 102, 97, 101, 99, 231, 224, 228, 226, 230, 1, 0, 1, 120, 0, 79})),
+      "",
+  };
+  return seeds;
+}
+
+const std::vector<std::string>& webp_seeds() {
+  static const std::vector<std::string> seeds = {
+      // Two pixels each, lossless and lossy.
+      bytes_of({82, 73, 70, 70,  38, 0,   0,  0,  87,  69,  66, 80,  86, 80,  56,  76, 25,  0,  0,  0,   47,  1, 0,
+                0,  0,  15, 112, 1,  227, 69, 32, 200, 182, 13, 109, 59, 198, 231, 63, 216, 15, 25, 209, 255, 0, 0}),
+      bytes_of({82, 73,  70, 70,  48,  0,   0,   0,  87, 69,  66,  80, 86,  80,  56,  32,  36,  0,   0,
+                0,  176, 1,  0,   157, 1,   42,  2,  0,  1,   0,   12, 192, 206, 37,  160, 2,   116, 1,
+                14, 254, 2,  236, 0,   254, 165, 53, 85, 243, 138, 40, 8,   104, 211, 204, 128, 0}),
+      "RIFF",
       "",
   };
   return seeds;

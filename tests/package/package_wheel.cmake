@@ -9,7 +9,7 @@ endif()
 set(build "${WORK}/wheel_build")
 file(REMOVE_RECURSE "${build}")
 
-configure("${SOURCE}" "${build}" "-DTorch_DIR=${LIBTORCH_CONFIG}" -DLEVIN_WHEEL=ON -DBUILD_SHARED_LIBS=ON -DCMAKE_INSTALL_LIBDIR=lib
+configure("${SOURCE}" "${build}" "-DTorch_DIR=${LIBTORCH_CONFIG}" -DLEVIN_WHEEL=ON -DLEVIN_TIFF=OFF -DBUILD_SHARED_LIBS=ON -DCMAKE_INSTALL_LIBDIR=lib
   -DLEVIN_BUILD_TESTS=OFF -DLEVIN_BUILD_EXAMPLES=OFF -DLEVIN_BUILD_BENCHMARKS=OFF)
 
 # expect(file text): the file of the build has the text.

@@ -3,6 +3,7 @@
 #include <levin/core/state/checkpoint_parts.h>
 #include <levin/core/state/state_file.h>
 #include <levin/trainer/checkpoint/sharded_save.h>
+#include <levin/trainer/checkpoint/upload_checkpoint.h>
 
 #include <string>
 
@@ -32,8 +33,15 @@ void write_checkpoint(const PickledState& state, const CheckpointJob& job) {
   }
   remove_parts(job.path, save);
   if (!job.link_as.empty()) link_checkpoint(job.path, job.link_as, save);
-  for (const fs::path& old : job.then_remove)
-    if (old != job.path && file_stage("remove") == 0) remove_checkpoint(old);
+  if (!job.upload_to.empty()) {
+    upload_checkpoint(job.path, job.upload_to, save);
+    if (!job.link_as.empty()) upload_checkpoint(job.link_as, job.upload_to, save);
+  }
+  for (const fs::path& old : job.then_remove) {
+    if (old == job.path || file_stage("remove") != 0) continue;
+    if (!job.upload_to.empty()) remove_uploaded(job.upload_to, names_of_checkpoint(old));
+    remove_checkpoint(old);
+  }
 }
 
 }  // namespace levin

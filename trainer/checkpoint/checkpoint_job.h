@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace levin {
@@ -14,6 +15,7 @@ struct CheckpointJob {
   std::filesystem::path path = {};
   std::filesystem::path link_as = {};                   ///< a second name for the checkpoint; empty: none
   std::vector<std::filesystem::path> then_remove = {};  ///< checkpoints to remove once the new one is complete
+  std::string upload_to = {};                 ///< folder of a bucket that gets a copy of all of it; empty: none
   std::shared_ptr<ShardedSave> sharded = {};  ///< set if the state is this rank's part of a sharded checkpoint
 };
 

@@ -44,7 +44,10 @@ void CheckpointSaver::save() {
 
 void CheckpointSaver::save(const SaveRequest& request, CheckpointContents contents) {
   const bool is_first = options_.comm.rank() == 0;
-  CheckpointJob job{.path = request.path, .link_as = request.how.link_as, .then_remove = request.how.then_remove};
+  CheckpointJob job{.path = request.path,
+                    .link_as = request.how.link_as,
+                    .then_remove = request.how.then_remove,
+                    .upload_to = request.how.upload_to};
   if (!contents.shards) {
     std::filesystem::create_directories(request.path.parent_path());
   } else {

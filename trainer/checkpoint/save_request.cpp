@@ -13,13 +13,15 @@ State state_of(const SaveRequest& request) {
   return State::dict({{"path", request.path.string()},
                       {"weights_only", request.how.weights_only},
                       {"link_as", request.how.link_as.string()},
-                      {"then_remove", std::move(removed)}});
+                      {"then_remove", std::move(removed)},
+                      {"upload_to", request.how.upload_to}});
 }
 
 SaveRequest request_in(const State& state) {
   SaveRequest request{
       .path = state.at("path").to_string(),
       .how = {.weights_only = state.at("weights_only").to_bool(), .link_as = state.at("link_as").to_string()}};
+  request.how.upload_to = state.at("upload_to").to_string();
   for (const State& file : state.at("then_remove").items()) request.how.then_remove.emplace_back(file.to_string());
   return request;
 }

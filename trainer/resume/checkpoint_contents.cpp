@@ -119,17 +119,19 @@ bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
 State section_of_rank(RunContext& run) {
   const bool validating = run.state.counters.batch_phase == BatchPhase::Validating;
   const bool inside_epoch = run.state.counters.batch_in_epoch != 0;
-  State section = State::dict(
-      {{"rng", run.rng()},
-       {"train_loader", inside_epoch ? loader_states(run.state.loaders.train) : State::list()},
-       {"evaluation_loaders", validating ? loader_states(run.state.loaders.evaluation) : State::list()},
-       {"train_loader_in_step", are_in_step(run.state.loaders.train, run.comm())},
-       {"evaluation_loaders_in_step", are_in_step(run.state.loaders.evaluation, run.comm())},
-       {"gradients", gathered_gradients(run)},
-       {"gradient_means", has_gradients(run) ? run.parts.strategy.state().gradient_means() : State()},
-       {"sum_of_weights", run.state.counters.window.sum_of_weights},
-       {"metrics", metric_states(run.module())},
-       {"logged", run.state.sink.state_dict(run.module().registered_metrics(), /*inside_evaluation=*/validating)}});
+  // First, because it computes the metrics of the epoch in hand, whose values registered ones may keep.
+  State logged = run.state.sink.state_dict(run.module().registered_metrics(), /*inside_evaluation=*/validating);
+  State section =
+      State::dict({{"rng", run.rng()},
+                   {"train_loader", inside_epoch ? loader_states(run.state.loaders.train) : State::list()},
+                   {"evaluation_loaders", validating ? loader_states(run.state.loaders.evaluation) : State::list()},
+                   {"train_loader_in_step", are_in_step(run.state.loaders.train, run.comm())},
+                   {"evaluation_loaders_in_step", are_in_step(run.state.loaders.evaluation, run.comm())},
+                   {"gradients", gathered_gradients(run)},
+                   {"gradient_means", has_gradients(run) ? run.parts.strategy.state().gradient_means() : State()},
+                   {"sum_of_weights", run.state.counters.window.sum_of_weights},
+                   {"metrics", metric_states(run.module())},
+                   {"logged", std::move(logged)}});
   if (State host = run.host_states(); !host.is_none()) section["host"] = std::move(host);
   return section;
 }

@@ -6,8 +6,10 @@
 #include <levin/core/state/unread_file_error.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/trainer/checkpoint/lazy_tensor.h>
 #include <levin/trainer/run_folder/read_run_json.h>
+#include <levin/trainer/run_folder/remote_checkpoint.h>
 #include <levin/trainer/run_folder/run_record.h>
 #include <levin/trainer/run_folder/run_versions.h>
 
@@ -169,7 +171,8 @@ std::optional<FoundCheckpoint> read_file(const FindRequest& request, const fs::p
 
 /// Finds the checkpoint that `ckpt_path` names.
 std::optional<FoundCheckpoint> find_named(const FindRequest& request) {
-  const std::string& wanted = request.ckpt_path;
+  const bool is_elsewhere = is_on_server(request.ckpt_path);
+  const std::string wanted = is_elsewhere ? request.ckpt_path : local_path(request.ckpt_path).string();
   if (wanted.empty()) return {};
   if (wanted == "last") return newest_of(request, request.runs);
   if (wanted == "best") {
@@ -177,6 +180,12 @@ std::optional<FoundCheckpoint> find_named(const FindRequest& request) {
         newest_checkpoint(request.runs, CheckpointUse::Resume, tensor_without_memory);
     if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
     return read_file(request, best_model_path(*newest));
+  }
+  if (is_elsewhere) {
+    const std::string url = remote_checkpoint(wanted);
+    std::optional<FoundCheckpoint> found = read_file(request, fetch_checkpoint(url));
+    found->url = url;
+    return found;
   }
   std::error_code error;
   if (!fs::is_directory(wanted, error)) return read_file(request, wanted);
@@ -270,13 +279,15 @@ std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request, Comm&
   nlohmann::json told;
   if (found)
     told = {{"file", found->checkpoint.file.string()},
+            {"url", found->url},
             {"run_folder", found->run_folder.string()},
             {"continues_in_folder", found->resumes_in_place},
             {"keeps_stop_request", found->keeps_stop_request}};
   told = nlohmann::json::parse(broadcast_text(told.dump(), comm));
   if (comm.is_global_zero() || told.is_null()) return found;
-  const std::string file = told["file"];
   found.emplace();
+  found->url = told["url"].get<std::string>();
+  const fs::path file = found->url.empty() ? fs::path(told["file"].get<std::string>()) : fetch_checkpoint(found->url);
   found->checkpoint = {file, load_state(file, {.join = join_of(request)})};
   found->run_folder = told["run_folder"].get<std::string>();
   found->resumes_in_place = told["continues_in_folder"];

@@ -55,6 +55,7 @@ struct FindRequest {
 /// A checkpoint that was found, and the folder in which a fit continues.
 struct FoundCheckpoint {
   ReadCheckpoint checkpoint = {};
+  std::string url = {};                   ///< set if the file is a copy from a server
   std::filesystem::path run_folder = {};  ///< of the run that wrote it; empty: unknown
   bool resumes_in_place = false;          ///< the fit continues in run_folder
   /// Whether a request to stop in the checkpoint still holds: the run was cut off. If it ended in order, its user wants

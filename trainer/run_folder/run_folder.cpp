@@ -2,6 +2,8 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/remote_object.h>
 #include <levin/trainer/run_folder/run_environment.h>
 #include <levin/trainer/run_folder/run_summary.h>
 #include <levin/trainer/run_folder/run_versions.h>
@@ -80,6 +82,10 @@ bool is_there_before_training(const fs::directory_entry& entry) {
 }  // namespace
 
 RunFolder RunFolder::create(const fs::path& default_root_dir, const std::string& name, const std::string& start) {
+  if (is_remote(default_root_dir.native()))
+    throw UsageError("default_root_dir: a folder of this machine was expected, got ",
+                     data::shown_url(default_root_dir.native()),
+                     "; checkpoints go to a bucket by the option dirpath of ModelCheckpoint");
   RunFolder folder;
   folder.path_ = make_next_folder(default_root_dir, name).lexically_normal();
   folder.lock_ = RunLock(folder.path_);

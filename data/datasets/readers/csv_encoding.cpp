@@ -21,15 +21,6 @@ std::optional<int64_t> whole_number(const std::string& text) {
   return value;
 }
 
-std::vector<std::string> sorted_words(std::vector<std::string> words) {
-  if (std::ranges::all_of(words, [](const std::string& word) { return whole_number(word).has_value(); })) {
-    std::ranges::sort(words, {}, [](const std::string& word) { return std::tuple(*whole_number(word), word); });
-  } else {
-    std::ranges::sort(words);
-  }
-  return words;
-}
-
 /// Returns the sum of f(value) over the rows that have a value, and their number.
 template <class F>
 std::pair<double, int64_t> sum_of(const CsvTable& table, const std::vector<int64_t>& rows, size_t feature, const F& f) {
@@ -141,6 +132,15 @@ std::vector<double> numbers_of(const State& list) {
 }
 
 }  // namespace
+
+std::vector<std::string> sorted_words(std::vector<std::string> words) {
+  if (std::ranges::all_of(words, [](const std::string& word) { return whole_number(word).has_value(); })) {
+    std::ranges::sort(words, {}, [](const std::string& word) { return std::tuple(*whole_number(word), word); });
+  } else {
+    std::ranges::sort(words);
+  }
+  return words;
+}
 
 State state_of(const CsvEncoding& encoding) {
   State vocabularies = State::list();

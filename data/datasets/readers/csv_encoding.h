@@ -22,13 +22,15 @@ struct CsvEncoding {
   std::vector<std::string> class_names = {};
 };
 
+/// Returns words in the order of their codes: by value if all are whole numbers, otherwise bytewise.
+std::vector<std::string> sorted_words(std::vector<std::string> words);
+
 /// Converts an encoding to a state tree and back; the latter throws levin::Error for another tree.
 State state_of(const CsvEncoding& encoding);
 CsvEncoding csv_encoding_of(const State& state);
 
-/// Learns means and deviations from the given rows of `table`, vocabularies and classes from all rows. These are sorted
-/// by value if all words are whole numbers, otherwise bytewise. Throws levin::UsageError for a feature without any
-/// value if its mean is needed.
+/// Learns means and deviations from the given rows of `table`, vocabularies and classes from all rows. These are
+/// ordered as by sorted_words. Throws levin::UsageError for a feature without any value if its mean is needed.
 CsvEncoding learn_csv_encoding(const CsvTable& table, const std::vector<int64_t>& rows,
                                const CsvDatasetOptions& options);
 

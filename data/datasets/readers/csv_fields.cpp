@@ -1,6 +1,6 @@
 #include <levin/data/datasets/readers/csv_fields.h>
-#include <fnmatch.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/column_names.h>
 #include <levin/data/datasets/readers/csv_table.h>
 
 #include <ATen/ops/empty.h>
@@ -26,28 +26,6 @@ std::string_view without_spaces(std::string_view text) {
 bool is_exact(std::string_view text, double value) {
   constexpr double kMostWhole = 9007199254740992;
   return text.find_first_not_of("+-0123456789") != text.npos || std::abs(value) < kMostWhole;
-}
-
-/// The columns of a file that a text names: one, several with commas between, or those that fit a pattern.
-std::vector<size_t> columns_of(const CsvReader& reader, const std::string& field, const std::string& text) {
-  const std::vector<std::string>& names = reader.columns();
-  std::vector<size_t> columns;
-  if (std::ranges::count(names, text) > 0) return {reader.column(text)};
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string name(without_spaces(std::string_view(text).substr(begin, comma - begin)));
-    begin = comma + 1;
-    if (name.find_first_of("*?[") == name.npos) {
-      columns.push_back(reader.column(name));
-      continue;
-    }
-    const size_t before = columns.size();
-    for (size_t i = 0; i < names.size(); ++i)
-      if (fnmatch(name.c_str(), names[i].c_str(), 0) == 0) columns.push_back(i);
-    if (columns.size() == before)
-      throw UsageError("data.fields: '", name, "' of ", field, " fits the name of no column");
-  }
-  return columns;
 }
 
 void add_number(const CsvReader& reader, size_t column, double value, std::string_view text, CsvField& field) {
@@ -116,7 +94,9 @@ std::vector<CsvField> find_csv_fields(const CsvReader& reader, const CsvDatasetO
                       .is_list = is_list,
                       .is_float = !options.field_options.dtypes.values().contains(name)});
   };
-  for (const auto& [name, text] : options.fields.values()) add(name, columns_of(reader, name, text), false);
+  const auto find_column = [&](const std::string& name) { return reader.column(name); };
+  for (const auto& [name, text] : options.fields.values())
+    add(name, matching_columns(reader.columns(), name, text, find_column), false);
   for (const auto& [name, column] : options.lists.values()) add(name, {reader.column(column)}, true);
   return fields;
 }

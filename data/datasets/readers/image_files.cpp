@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace levin::data {
@@ -12,16 +13,17 @@ namespace fs = std::filesystem;
 
 /// Deeper nesting is taken as a cycle of symbolic links.
 constexpr int kMostLevels = 30;
-constexpr const char* kKinds = ".jpg, .jpeg or .png";
+constexpr const char* kKinds = ".jpg, .jpeg, .png, .tif, .tiff or .webp";
 
 bool is_hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }
 
 bool is_image(const fs::path& path) {
+  constexpr std::array<std::string_view, 6> kExtensions = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp"};
   std::string extension = path.extension().string();
   for (char& letter : extension) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
 [[noreturn]] void throw_unreadable(const fs::path& folder, const std::error_code& error) {
@@ -103,11 +105,16 @@ ImageFiles find_image_files(const fs::path& root, std::vector<std::string> class
   return files;
 }
 
-ImageFiles find_unlabelled_images(const fs::path& root, std::vector<std::string> classes) {
+std::vector<std::string> find_images(const fs::path& root) {
   std::vector<std::string> paths;
   collect(root, paths);
   if (paths.empty()) throw UsageError(root.string(), ": there is no ", kKinds, " file");
   std::ranges::sort(paths);
+  return paths;
+}
+
+ImageFiles find_unlabelled_images(const fs::path& root, std::vector<std::string> classes) {
+  std::vector<std::string> paths = find_images(root);
   ImageFiles files{.classes = std::move(classes)};
   for (std::string& path : paths) files.items.push_back({std::move(path), -1});
   return files;

@@ -16,16 +16,18 @@ struct ImageFiles {
   std::vector<Item> items = {};
 };
 
-/// Finds `root`/CLASS/**/*.jpg, .jpeg and .png, in upper or lower case. Classes are sorted by name, the files of each
-/// class by path.
+/// Finds `root`/CLASS/**/*.jpg, .jpeg, .png, .tif, .tiff and .webp, in upper or lower case. Classes are sorted by name,
+/// the files of each class by path.
 ///
 /// Names that start with a dot are skipped; symbolic links are followed. `classes`, if given, sets the list of classes,
 /// some of which may have no folder. Throws levin::UsageError that names the folder if it is missing or not readable,
 /// has no classes, is a class without images, or is a class that is not in `classes`.
 ImageFiles find_image_files(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
-/// Finds all such files below `root`, in any folder, sorted by path. Their target is -1; `classes` is kept as given.
-/// Throws levin::UsageError that names the folder if it is missing, not readable, or without images.
+/// Finds all such files below `root`, in any folder, sorted by path. Throws levin::UsageError that names the folder if
+/// it is missing, not readable, or without images.
+std::vector<std::string> find_images(const std::filesystem::path& root);
+/// Returns them with the target -1; `classes` is kept as given. Throws as find_images.
 ImageFiles find_unlabelled_images(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
 /// Returns whether `root` holds parts, train/CLASS/..., val/CLASS/... and so on, in place of classes: it has train

@@ -2,6 +2,7 @@
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
+#include <levin/data/remote/local_path.h>
 
 #include <algorithm>
 #include <array>
@@ -222,7 +223,8 @@ ImagePreprocessor of_timm(const PreprocessorFields& fields) {
 
 }  // namespace
 
-ImagePreprocessor read_image_preprocessor(const fs::path& folder, const std::string& option) {
+ImagePreprocessor read_image_preprocessor(const fs::path& given, const std::string& option) {
+  const fs::path folder = local_folder(given);
   const fs::path own = folder / "preprocessor_config.json", config = folder / "config.json";
   if (fs::exists(own)) {
     const PreprocessorJson json = read_json_file(own);

@@ -4,6 +4,7 @@
 #include <ATen/ops/upsample_nearest2d.h>
 #include <levin/data/datasets/readers/image_folder_dataset.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace levin::data {
@@ -22,26 +23,30 @@ at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Inte
   return at::_upsample_bilinear2d_aa(images, {height, width}, /*align_corners=*/false);
 }
 
-/// Resizes the shorter side to `size`; the longer side is rounded down.
-at::Tensor with_shorter_side(const at::Tensor& images, int64_t size, Interpolation interpolation) {
-  const int64_t height = images.size(2), width = images.size(3);
-  return height <= width ? resized(images, size, size * width / height, interpolation)
-                         : resized(images, size * height / width, size, interpolation);
+/// Resizes images so that they cover `height` and `width`, and one side fits; the other is rounded down.
+at::Tensor covering(const at::Tensor& images, int64_t height, int64_t width, Interpolation interpolation) {
+  const int64_t rows = images.size(2), columns = images.size(3);
+  return height * columns >= width * rows
+             ? resized(images, height, std::max(width, height * columns / rows), interpolation)
+             : resized(images, std::max(height, width * rows / columns), width, interpolation);
 }
 
-at::Tensor center_crop(const at::Tensor& images, int64_t size) {
+at::Tensor center_crop(const at::Tensor& images, int64_t height, int64_t width) {
   // Half a pixel is rounded to even, as Python does.
-  const auto begin = [&](int64_t side) { return static_cast<int64_t>(std::nearbyint((side - size) / 2.0)); };
-  return images.narrow(2, begin(images.size(2)), size).narrow(3, begin(images.size(3)), size);
+  const auto begin = [](int64_t all, int64_t size) { return static_cast<int64_t>(std::nearbyint((all - size) / 2.0)); };
+  return images.narrow(2, begin(images.size(2), height), height).narrow(3, begin(images.size(3), width), width);
 }
 
 }  // namespace
 
 at::Tensor square_images(const at::Tensor& images, const SquareShape& shape) {
-  if (shape.resize == ImageResize::Exact) return resized(images, shape.side, shape.side, shape.interpolation);
-  if (shape.resize == ImageResize::ExactCrop)
-    return center_crop(resized(images, shape.resized, shape.resized, shape.interpolation), shape.side);
-  return center_crop(with_shorter_side(images, shape.resized, shape.interpolation), shape.side);
+  const int64_t height = shape.side, width = shape.width > 0 ? shape.width : shape.side;
+  const int64_t resized_width = shape.width > 0 ? shape.width : shape.resized;
+  if (shape.resize == ImageResize::Exact) return resized(images, height, width, shape.interpolation);
+  const at::Tensor larger = shape.resize == ImageResize::ExactCrop
+                                ? resized(images, shape.resized, resized_width, shape.interpolation)
+                                : covering(images, shape.resized, resized_width, shape.interpolation);
+  return center_crop(larger, height, width);
 }
 
 }  // namespace levin::data

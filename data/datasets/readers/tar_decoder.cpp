@@ -6,6 +6,7 @@
 #include <levin/data/files/npy_file.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,8 @@ Kind kind_of(std::string_view extension) {
   const size_t dot = extension.rfind('.');
   const std::string_view last = dot == extension.npos ? extension : extension.substr(dot + 1);
   if (last == "npy") return Kind::Array;
-  if (last == "jpg" || last == "jpeg" || last == "png") return Kind::Image;
+  constexpr std::array<std::string_view, 6> kImages = {"jpg", "jpeg", "png", "tif", "tiff", "webp"};
+  if (std::ranges::find(kImages, last) != kImages.end()) return Kind::Image;
   if (last == "cls") return Kind::Number;
   if (last == "txt") return Kind::Text;
   return last == "bin" ? Kind::Bytes : Kind::Unknown;
@@ -127,7 +129,7 @@ void TarDecoder::tell_left_out(const TarSample& sample, const TarSample::Member&
   const std::lock_guard lock(told_->mutex);
   if (!told_->extensions.insert(member.extension).second) return;
   console::warn(sample.place(member) + ": members of this kind are left out; those that become tensors are npy, jpg, " +
-                "jpeg, png, cls, bin, and txt with a whole number");
+                "jpeg, png, tif, tiff, webp, cls, bin, and txt with a whole number");
 }
 
 void TarDecoder::check_complete(const TarSample& sample, const Values& values) const {

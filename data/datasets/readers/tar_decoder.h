@@ -24,13 +24,12 @@ struct TarDecoderOptions {
 
 /// Decodes the members of a sample by the last part of their extension, in lower case.
 ///
-/// `npy` becomes an array of its own dtype; `jpg`, `jpeg` and `png` an image, uint8 [channels, height, width]; `cls` an
-/// integer, int64 []; `txt` an integer too, or else text; `bin` uint8 [bytes]. The options select the members that
-/// become `input` and `target`; other members are named by their extension, without the `npy` at
-/// its end: `7.attention_mask.npy` is `attention_mask`. Arrays with a name of their own are `input` only if the options
-/// say so. Text, and members with other extensions,
-/// are decoded only as `input` or `target`, as uint8 [bytes]; otherwise they are skipped, with one warning per
-/// extension.
+/// `npy` becomes an array of its own dtype; `jpg`, `jpeg`, `png`, `tif`, `tiff` and `webp` an image, uint8 [channels,
+/// height, width]; `cls` an integer, int64 []; `txt` an integer too, or else text; `bin` uint8 [bytes]. The options
+/// select the members that become `input` and `target`; other members are named by their extension, without the `npy`
+/// at its end: `7.attention_mask.npy` is `attention_mask`. Arrays with a name of their own are `input` only if the
+/// options say so. Text, and members with other extensions, are decoded only as `input` or `target`, as uint8 [bytes];
+/// otherwise they are skipped, with one warning per extension.
 class TarDecoder {
  public:
   using Values = std::vector<std::pair<std::string, at::Tensor>>;

@@ -1,7 +1,12 @@
 #include <levin/data/datasets/readers/tar_shards.h>
 #include <glob.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/shard_index.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
+#include <levin/data/remote/remote_object.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +14,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace levin::data {
 namespace {
@@ -60,6 +66,54 @@ std::vector<std::string> matching_files(const std::string& pattern) {
   return {matches.list.gl_pathv, matches.list.gl_pathv + matches.list.gl_pathc};
 }
 
+/// Returns the objects that a URL stands for: those of a bucket if its path has a pattern, which a query may not be
+/// taken for.
+std::vector<std::string> matching_urls(const std::string& url) {
+  const size_t path = url.find('/', url.find("://") + 3), query = std::min(url.find('?'), url.size());
+  if (path == url.npos || url.find_first_of("*[", path) >= query) return {url};
+  std::vector<std::string> found;
+  for (RemoteObject& object : list_remote_objects(url)) found.push_back(std::move(object.url));
+  return found;
+}
+
+/// Returns the files that a name without braces stands for; none if no file matches. A plain name stands for itself.
+std::vector<std::string> matching(const std::string& name, bool remote) {
+  if (remote) return matching_urls(name);
+  std::error_code ignored;
+  const bool plain = name.find_first_of("*?[") == name.npos || std::filesystem::exists(name, ignored);
+  return plain ? std::vector<std::string>{name} : matching_files(name);
+}
+
+/// Names may be those of servers.
+std::vector<std::string> find_all(const std::vector<std::string>& patterns, const std::string& option) {
+  std::vector<std::string> files;
+  std::set<std::string> seen;
+  for (const std::string& pattern : patterns) {
+    std::vector<std::string> names;
+    try {
+      names = expand_braces(pattern);
+    } catch (const UsageError& error) {
+      throw UsageError(option, ": ", error.what());
+    }
+    for (const std::string& url_or_name : names) {
+      std::error_code ignored;
+      const bool remote = is_on_server(url_or_name);
+      const auto shown = [&](const std::string& name) { return remote ? shown_url(name) : name; };
+      const std::string name = remote ? url_or_name : local_path(url_or_name).string();
+      const std::vector<std::string> found = matching(name, remote);
+      if (found.empty()) throw UsageError(option, ": no file matches '", shown(name), "'");
+      for (const std::string& file : found) {
+        if (!remote && !std::filesystem::exists(file, ignored)) throw UsageError(option, ": no file ", file);
+        if (!seen.insert(file).second) throw UsageError(option, ": ", shown(file), " comes twice");
+        files.push_back(file);
+      }
+    }
+  }
+  if (files.empty())
+    throw UsageError(option, ": not set; it names tar files, such as train-{000..009}.tar or data/*.tar");
+  return files;
+}
+
 }  // namespace
 
 std::vector<std::string> expand_braces(const std::string& pattern) {
@@ -83,30 +137,22 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
 }
 
 std::vector<std::string> find_shards(const std::vector<std::string>& patterns, const std::string& option) {
-  std::vector<std::string> files;
-  std::set<std::string> seen;
-  for (const std::string& pattern : patterns) {
-    std::vector<std::string> names;
-    try {
-      names = expand_braces(pattern);
-    } catch (const UsageError& error) {
-      throw UsageError(option, ": ", error.what());
-    }
-    for (const std::string& name : names) {
-      std::error_code ignored;
-      const bool plain = name.find_first_of("*?[") == name.npos || std::filesystem::exists(name, ignored);
-      const std::vector<std::string> found = plain ? std::vector<std::string>{name} : matching_files(name);
-      if (found.empty()) throw UsageError(option, ": no file matches '", name, "'");
-      for (const std::string& file : found) {
-        if (!std::filesystem::exists(file, ignored)) throw UsageError(option, ": no file ", file);
-        if (!seen.insert(file).second) throw UsageError(option, ": ", file, " comes twice");
-        files.push_back(file);
-      }
-    }
-  }
-  if (files.empty())
-    throw UsageError(option, ": not set; it names tar files, such as train-{000..009}.tar or data/*.tar");
+  std::vector<std::string> files = find_all(patterns, option);
+  for (std::string& file : files) file = local_path(file).string();
   return files;
+}
+
+std::vector<std::string> find_tar_shards(const std::vector<std::string>& patterns, const std::string& option) {
+  std::vector<std::string> expanded;
+  for (const std::string& pattern : patterns) {
+    if (!is_shard_index(pattern)) {
+      expanded.push_back(pattern);
+      continue;
+    }
+    for (std::string& name : names_in_index(pattern)) expanded.push_back(std::move(name));
+    if (expanded.size() > kMostNames) throw UsageError(option, ": too many names in indices");
+  }
+  return find_all(expanded, option);
 }
 
 }  // namespace levin::data

@@ -10,8 +10,14 @@ namespace levin::data {
 std::vector<std::string> expand_braces(const std::string& pattern);
 
 /// Returns the files that match the patterns, in the order of the patterns: braces are expanded, then `*`, `?` and
-/// `[...]` as in a shell, sorted by name. Throws levin::UsageError, which starts with `option`, for a pattern or a name
-/// without a file and for a file that occurs twice.
+/// `[...]` as in a shell, sorted by name. Those at URLs are fetched to the cache folder (local_path). Throws
+/// levin::UsageError, which starts with `option`, for a pattern or a name without a file and for a file that occurs
+/// twice.
 std::vector<std::string> find_shards(const std::vector<std::string>& patterns, const std::string& option);
+
+/// The same for shards of a stream, which may also lie at URLs: braces in them are expanded, and `*` and `[...]` in the
+/// path list a bucket. A local file or a URL that ends with .txt or .json is an index, which stands for the shards that
+/// it names; see names_in_index. A URL that names one shard is not asked for before it is read.
+std::vector<std::string> find_tar_shards(const std::vector<std::string>& patterns, const std::string& option);
 
 }  // namespace levin::data

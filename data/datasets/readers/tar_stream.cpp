@@ -26,28 +26,26 @@ std::vector<int64_t> drawn_order(int64_t size, const StreamOptions& options) {
 
 }  // namespace
 
-TarStream::TarStream(Shards shards, const StreamOptions& options, int64_t shuffle_buffer)
+TarStream::TarStream(std::shared_ptr<ShardList> shards, const StreamOptions& options, int64_t shuffle_buffer)
     : shards_(std::move(shards)),
       options_(options),
       buffer_size_(options.shuffle ? std::max<int64_t>(1, shuffle_buffer) : 1) {
-  const std::vector<int64_t> all = drawn_order(static_cast<int64_t>(shards_->size()), options);
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto turn = static_cast<int64_t>(i);
-    if (!divides_shards() || turn % options.world == options.rank) order_.push_back(all[i]);
-  }
+  std::vector<int64_t> own;
+  int64_t turn = 0;
+  for (const int64_t shard : drawn_order(shards_->size(), options))
+    if (turn++ % options.world == options.rank || !divides_shards()) own.push_back(shard);
+  files_ = std::make_unique<ShardFiles>(shards_, std::move(own));
 }
 
-bool TarStream::divides_shards() const { return static_cast<int64_t>(shards_->size()) >= options_.world; }
-
-std::unique_ptr<TarShardReader> TarStream::open(const Place& place) const {
-  const auto& name = (*shards_)[static_cast<size_t>(place.shard)];
-  return std::make_unique<TarShardReader>(name, map_file(*name, FileAccess::Sequential), place.offset);
-}
+bool TarStream::divides_shards() const { return shards_->size() >= options_.world; }
 
 /// Goes to the next sample, in the next shard if necessary; false at the end.
 bool TarStream::find_next() {
-  for (; turn_ < static_cast<int64_t>(order_.size()); ++turn_, offset_ = 0, reader_ = nullptr) {
-    if (!reader_) reader_ = open({order_[static_cast<size_t>(turn_)], offset_});
+  const std::vector<int64_t>& order = files_->order();
+  for (; turn_ < static_cast<int64_t>(order.size()); leave_shard()) {
+    if (!reader_)
+      reader_ = std::make_unique<TarShardReader>(shards_->name(order[static_cast<size_t>(turn_)]), files_->open(turn_),
+                                                 offset_);
     const std::optional<int64_t> next = reader_->offset();
     if (!next) continue;
     offset_ = *next;
@@ -56,12 +54,19 @@ bool TarStream::find_next() {
   return false;
 }
 
+void TarStream::leave_shard() {
+  ++turn_;
+  offset_ = 0;
+  reader_ = nullptr;
+}
+
 std::optional<TarStream::Entry> TarStream::read() {
   while (find_next()) {
-    Entry entry{{order_[static_cast<size_t>(turn_)], offset_}, *reader_->next()};
+    Entry entry{{files_->order()[static_cast<size_t>(turn_)], offset_}, *reader_->next()};
     const bool mine = divides_shards() || read_ % options_.world == options_.rank;
     ++read_;
-    find_next();
+    offset_ = reader_->offset().value_or(-1);
+    if (offset_ < 0) leave_shard();
     if (mine) return entry;
   }
   return {};
@@ -85,7 +90,7 @@ std::optional<Batch> TarStream::next() {
 }
 
 State TarStream::description() const {
-  return State::dict({{"shards", static_cast<int64_t>(shards_->size())},
+  return State::dict({{"shards", shards_->size()},
                       {"rank", options_.rank},
                       {"world", options_.world},
                       {"shuffle_buffer", buffer_size_}});
@@ -134,13 +139,14 @@ void TarStream::read_buffer(const at::Tensor& places) {
   std::unique_ptr<TarShardReader> reader;
   int64_t shard = -1;
   for (const auto& [place, index] : by_place) {
-    if (place.first < 0 || place.first >= static_cast<int64_t>(shards_->size())) {
+    if (place.first < 0 || place.first >= shards_->size()) {
       throw Error("TarDataset: the state names shard ", place.first, " of ", shards_->size());
     }
-    if (std::exchange(shard, place.first) != place.first) reader = open({place.first, 0});
+    if (std::exchange(shard, place.first) != place.first)
+      reader = std::make_unique<TarShardReader>(shards_->name(shard), files_->open_shard(shard));
     reader->skip_to(place.second);
     if (reader->offset() != place.second) {
-      throw Error("TarDataset: ", *(*shards_)[static_cast<size_t>(shard)], " has no sample at byte ", place.second,
+      throw Error("TarDataset: ", *shards_->name(shard), " has no sample at byte ", place.second,
                   ", where the state says that one was read; the file is another");
     }
     buffer_[index] = {{place.first, place.second}, *reader->next()};

@@ -1,11 +1,11 @@
 #pragma once
+#include <levin/data/datasets/readers/shard_files.h>
 #include <levin/data/datasets/readers/tar_sample.h>
 #include <levin/data/iterable_dataset.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace levin::data {
@@ -15,10 +15,10 @@ namespace levin::data {
 ///
 /// Rank r takes the shards r, r + world, ... of the order or, if there are fewer shards than ranks, every world-th
 /// sample. The state holds the shard, the byte offset of its next sample, and the places of the samples in the buffer.
+/// Shards at URLs are fetched ahead; what is read of them is what the same files would give.
 class TarStream final : public SampleStream {
  public:
-  using Shards = std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>>;
-  TarStream(Shards shards, const StreamOptions& options, int64_t shuffle_buffer);
+  TarStream(std::shared_ptr<ShardList> shards, const StreamOptions& options, int64_t shuffle_buffer);
 
   std::optional<Batch> next() override;
   std::optional<State> state_dict() const override;
@@ -35,18 +35,18 @@ class TarStream final : public SampleStream {
     TarSample sample = {};
   };
   bool divides_shards() const;
-  std::unique_ptr<TarShardReader> open(const Place& place) const;
   std::optional<Entry> read();
   bool find_next();
+  void leave_shard();
   void read_buffer(const at::Tensor& places);
   State description() const;
 
-  Shards shards_;
+  std::shared_ptr<ShardList> shards_;
   StreamOptions options_;
   int64_t buffer_size_;
-  std::vector<int64_t> order_ = {};  // shards of this rank
-  int64_t turn_ = 0;                 // index into order_
-  int64_t offset_ = 0;               // byte offset of the next sample in its shard
+  std::unique_ptr<ShardFiles> files_;  // shards of this rank
+  int64_t turn_ = 0;                   // index into their order
+  int64_t offset_ = 0;                 // byte offset of the next sample in its shard
   int64_t read_ = 0, given_ = 0;
   std::unique_ptr<TarShardReader> reader_ = {};
   std::vector<Entry> buffer_ = {};

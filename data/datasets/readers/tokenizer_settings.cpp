@@ -2,6 +2,7 @@
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/json_depth.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -56,17 +57,25 @@ std::optional<int64_t> max_length_of(const SettingsJson& json) {
   return most >= 1 && most < kNoLimit ? std::optional(static_cast<int64_t>(most)) : std::nullopt;
 }
 
+/// Returns the tokenizer itself, or its copy in the cache, with the files beside it.
+std::filesystem::path local_tokenizer(const std::filesystem::path& tokenizer) {
+  if (!is_on_server(tokenizer)) return local_path(tokenizer);
+  if (tokenizer.extension() != ".json") return local_folder(tokenizer);
+  return local_folder(tokenizer.parent_path()) / tokenizer.filename();
+}
+
 }  // namespace
 
-std::filesystem::path folder_of_tokenizer(const std::filesystem::path& tokenizer) {
+std::filesystem::path folder_of_tokenizer(const std::filesystem::path& given) {
   std::error_code ignored;
+  const std::filesystem::path tokenizer = local_tokenizer(given);
   return std::filesystem::is_directory(tokenizer, ignored) ? tokenizer : tokenizer.parent_path();
 }
 
 Tokenizer open_tokenizer(const std::string& path) {
   if (path.empty())
     throw UsageError("tokenizer: not set; it names a folder with a tokenizer.json, such as that of the model");
-  return Tokenizer::from_file(path);
+  return Tokenizer::from_file(local_tokenizer(path));
 }
 
 TokenizerSettings read_tokenizer_settings(const std::filesystem::path& tokenizer) {

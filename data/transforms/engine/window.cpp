@@ -76,10 +76,12 @@ class WindowCopy {
 at::Tensor windows_of(const at::Tensor& images, const std::vector<Corner>& corners, std::array<int64_t, 2> size,
                       PaddingMode mode, const std::vector<double>& fill) {
   at::Tensor out = at::empty({images.size(0), images.size(1), size[0], size[1]}, images.options());
-  AT_DISPATCH_FLOATING_TYPES_AND3(at::kByte, at::kHalf, at::kBFloat16, images.scalar_type(), "windows_of", [&] {
-    WindowCopy<scalar_t> copy(images, out, mode);
-    for (size_t i = 0; i < corners.size(); ++i) copy.copy(static_cast<int64_t>(i), corners[i], fill);
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND4(at::kByte, at::kLong, at::kHalf, at::kBFloat16, images.scalar_type(), "windows_of",
+                                  [&] {
+                                    WindowCopy<scalar_t> copy(images, out, mode);
+                                    for (size_t i = 0; i < corners.size(); ++i)
+                                      copy.copy(static_cast<int64_t>(i), corners[i], fill);
+                                  });
   return out;
 }
 

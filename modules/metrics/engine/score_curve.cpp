@@ -77,15 +77,22 @@ void ScoreCurve::add_to_histograms(const Scores& scores) {
   sum(negatives_).add_(count(0));
 }
 
+Scores ScoreCurve::stored_scores() const {
+  const at::Tensor scores = rows(preds_), target = rows(target_);
+  if (scores.defined())
+    return {scores, task_.kind == TaskKind::Multiclass ? one_against_rest(target, task_.columns) : target};
+  const at::Tensor none = at::zeros({0, task_.columns}, at::TensorOptions(at::kFloat).device(device()));
+  return {none, none.to(at::kChar)};
+}
+
 CurveCounts ScoreCurve::exact_counts() const {
-  at::Tensor scores = rows(preds_), target = rows(target_);
-  if (!scores.defined() || scores.size(0) == 0) {
+  auto [scores, target] = stored_scores();
+  if (scores.size(0) == 0) {
     const int64_t columns = is_micro() ? 1 : task_.columns;
     const auto options = at::TensorOptions(at::kDouble).device(device());
     const at::Tensor none = at::zeros({1, columns}, options);
     return {none, none, none[0], none[0]};
   }
-  if (task_.kind == TaskKind::Multiclass) target = one_against_rest(target, task_.columns);
   if (is_micro()) {
     scores = scores.reshape({-1, 1});
     target = target.reshape({-1, 1});

@@ -42,6 +42,10 @@ class ScoreCurve : public Metric {
   virtual at::Tensor values(const CurveCounts& counts) const = 0;
   TaskKind task_kind() const { return task_.kind; }
   bool is_exact() const { return !options_.thresholds; }
+  int64_t column_count() const { return task_.columns; }
+  /// Returns all scores, and the targets of each column: 1, 0, or -1 for what does not count. In the exact mode.
+  Scores stored_scores() const;
+  CurveCounts binned_counts() const;
 
   void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
@@ -49,7 +53,6 @@ class ScoreCurve : public Metric {
  private:
   bool is_micro() const { return task_.kind == TaskKind::Multilabel && options_.average == ClassAverage::Micro; }
   CurveCounts exact_counts() const;
-  CurveCounts binned_counts() const;
   void add_to_histograms(const Scores& scores);
 
   ScoreCurveOptions options_;

@@ -10,7 +10,7 @@ namespace levin::nn {
 
 FixedModel::FixedModel(std::string folder, std::string option)
     : folder_(std::move(folder)), option_(std::move(option)) {
-  check_model_folder(folder_, option_);
+  open_model_folder(folder_, option_);
 }
 
 at::Tensor FixedModel::logits(CausalLM& student, const at::Tensor& tokens, const DecoderInputs& inputs) {

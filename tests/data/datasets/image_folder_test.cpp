@@ -110,8 +110,9 @@ TEST_CASE("a folder that is no image folder is refused with its name") {
     return error_text<UsageError>([&] { find_image_files(path, std::move(classes)); });
   };
   CHECK(message(root + "/none") == root + "/none: the folder cannot be read: No such file or directory");
-  CHECK(message(root) ==
-        root + ": no subfolders; an image folder has one for each class, with .jpg, .jpeg or .png files");
+  CHECK(message(root) == root +
+                             ": no subfolders; an image folder has one for each class, with .jpg, .jpeg, .png, .tif, "
+                             ".tiff or .webp files");
   add(folder, "cat/1.png");
   CHECK(message(root) == "no error");
   CHECK(message(root, {"car", "dog"}) ==
@@ -119,7 +120,8 @@ TEST_CASE("a folder that is no image folder is refused with its name") {
   CHECK(contains(message(root + "/cat/1.png"), "the folder cannot be read: Not a directory"));
   fs::create_directories(folder / "dog/puppies");
   write_bytes(folder / "dog/notes.txt", "no image");
-  CHECK(message(root) == root + "/dog: no .jpg, .jpeg or .png file in this class; fill or remove the folder");
+  CHECK(message(root) ==
+        root + "/dog: no .jpg, .jpeg, .png, .tif, .tiff or .webp file in this class; fill or remove the folder");
   fs::remove_all(folder / "dog");
   fs::create_directory_symlink("..", folder / "cat/again");
   CHECK(contains(message(root), ": more than 30 folders in one another; does a link lead back?"));

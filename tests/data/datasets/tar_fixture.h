@@ -5,13 +5,13 @@
 #include <levin/data/datasets/tar.h>
 #include <levin/data/files/npy_header.h>
 
-#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/data/counting.h"
 #include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
@@ -25,6 +25,7 @@ using levin::data::SampleStream;
 using levin::data::StreamOptions;
 using levin::data::TarDataset;
 using levin::data::TarDatasetOptions;
+using levin::testing::sorted;
 
 inline std::string npy_bytes(const at::Tensor& values) {
   return levin::data::npy_header(values.scalar_type(), values.sizes().vec()) +
@@ -79,11 +80,6 @@ inline std::vector<int64_t> up_to(int64_t count) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < count; ++i) all.push_back(i);
   return all;
-}
-
-inline std::vector<int64_t> sorted(std::vector<int64_t> values) {
-  std::ranges::sort(values);
-  return values;
 }
 
 /// A shard with these members.

@@ -73,7 +73,7 @@ TEST_CASE("text and other members are left out with one warning for each kind, o
   const std::string text = captured.text();
   CHECK(contains(text, shard.path() +
                            ": byte 1024: member 0.json: members of this kind are left out; those that become "
-                           "tensors are npy, jpg, jpeg, png, cls, bin, and txt with a whole number"));
+                           "tensors are npy, jpg, jpeg, png, tif, tiff, webp, cls, bin, and txt with a whole number"));
   CHECK(contains(text, "member 0.txt: members of this kind are left out"));
   CHECK_FALSE(contains(text, "member 1."));
   const Batch batch = shard.batch({.members = {.input = "txt", .target = "npy"}});

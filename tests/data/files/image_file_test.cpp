@@ -186,8 +186,8 @@ TEST_CASE("a file that is no whole image is refused with its name and the reason
   const std::string png = encode_png(picture(9, 11)), jpeg = encode_jpeg(picture(9, 11), 90);
   CHECK(message(png) == "no error");
   CHECK(message("") == "x: the file is empty");
-  CHECK(message("words\n") == "x: neither a JPEG nor a PNG file: it begins with 0x776f7264");
-  CHECK(message("\xff") == "x: neither a JPEG nor a PNG file: it begins with 0xff");
+  CHECK(message("words\n") == "x: not a JPEG, PNG, TIFF or WebP file: it begins with 0x776f7264");
+  CHECK(message("\xff") == "x: not a JPEG, PNG, TIFF or WebP file: it begins with 0xff");
   CHECK(message(png, {.channels = 4}) == "x: an image has 1 or 3 channels, not 4");
   CHECK(message(jpeg, {.channels = 0}) == "x: an image has 1 or 3 channels, not 0");
   CHECK(message(png.substr(0, 30)) == "x: the file is cut off; get it again");
@@ -200,7 +200,7 @@ TEST_CASE("a file that is no whole image is refused with its name and the reason
   write_bytes(folder / "words.jpg", "words\n");
   const std::string words = (folder / "words.jpg").string();
   CHECK(error_text<levin::UsageError>([&] { read_image(words); }) ==
-        words + ": neither a JPEG nor a PNG file: it begins with 0x776f7264");
+        words + ": not a JPEG, PNG, TIFF or WebP file: it begins with 0x776f7264");
   CHECK(error_text<levin::UsageError>([&] { read_image(folder / "none.png"); }) ==
         (folder / "none.png").string() + ": cannot be opened: No such file or directory");
   CHECK(

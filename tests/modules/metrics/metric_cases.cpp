@@ -12,6 +12,7 @@
 #include <levin/modules/metrics/dice_score.h>
 #include <levin/modules/metrics/explained_variance.h>
 #include <levin/modules/metrics/f_beta_score.h>
+#include <levin/modules/metrics/generalized_dice_score.h>
 #include <levin/modules/metrics/hamming_distance.h>
 #include <levin/modules/metrics/jaccard_index.h>
 #include <levin/modules/metrics/kl_divergence.h>
@@ -67,6 +68,7 @@ const std::map<std::string, Make>& makers() {
       {"MatthewsCorrCoef", maker<m::MatthewsCorrCoef>()},
       {"CohenKappa", maker<m::CohenKappa>()},
       {"DiceScore", maker<m::DiceScore>()},
+      {"GeneralizedDiceScore", maker<m::GeneralizedDiceScore>()},
       {"MeanSquaredLogError", maker<m::MeanSquaredLogError>()},
       {"MeanAbsolutePercentageError", maker<m::MeanAbsolutePercentageError>()},
       {"SymmetricMeanAbsolutePercentageError", maker<m::SymmetricMeanAbsolutePercentageError>()},
@@ -165,6 +167,11 @@ void add_matrix_cases(std::vector<Case>& cases) {
   add(cases, {"MeanIoU"}, {"segments"}, {{"num_classes", 4}, {"input_format", "index"}}, means);
   add(cases, {"MeanIoU"}, {"segments_one_hot"}, {{"num_classes", 4}}, means);
   add(cases, {"MeanIoU"}, {"segments_mixed"}, {{"num_classes", 4}, {"input_format", "mixed"}}, means);
+  for (const std::string weight : {"square", "simple", "linear"}) {
+    const Json dice = {{"num_classes", 4}, {"weight_type", weight}};
+    add(cases, {"GeneralizedDiceScore"}, {"segments_one_hot"}, dice, means);
+    add(cases, {"GeneralizedDiceScore"}, {"segments"}, with(dice, {{"input_format", "index"}}), means);
+  }
   for (const std::string level : {"samplewise", "global"}) {
     const Json dice = {{"num_classes", 4}, {"aggregation_level", level}};
     add(cases, {"DiceScore"}, {"segments_one_hot"}, dice, averages());

@@ -1,14 +1,14 @@
 """Prints as JSON what torchmetrics computes, for the tests of modules/metrics.
 
-usage: metrics_reference.py metrics CASES_JSON DATA_FILE
-       metrics_reference.py texts CASES_JSON
+usage: metrics_reference.py all null FOLDER
 
-A case is [class, arguments, name of the data]; the file holds a list of [preds, target] batches under each name.
-A result is {"shape": [...], "values": [...]} (NaN as null) or {"raises": class}.
+FOLDER/cases.json has requests by name, each of a kind (RUN) and with cases; FOLDER/data.pt has batches by the request's
+name and a name. A case of metrics is [class, arguments, name of the batches]. Its result is {"shape": [...], "values": [...]} (NaN as null) or {"raises": class}.
 """
 
 import json
 import math
+import pathlib
 import sys
 import warnings
 
@@ -18,6 +18,7 @@ import torchmetrics.image
 import torchmetrics.retrieval
 import torchmetrics.segmentation
 import torchmetrics.text
+import torchmetrics.wrappers
 
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
@@ -64,8 +65,48 @@ def run_texts(case):
     return float(result if value is None else result[value])
 
 
-if sys.argv[1] == "texts":
-    print(json.dumps([run_texts(case) for case in json.loads(sys.argv[2])]))
-else:
-    data = torch.load(sys.argv[3], weights_only=True)
-    print(json.dumps([run(case, data) for case in json.loads(sys.argv[2])]))
+def listed(value):
+    """What a wrapper computes, as a list."""
+    parts = value.values() if isinstance(value, dict) else [value]
+    return [None if math.isnan(v) else v for part in parts for v in part.flatten().tolist()]
+
+
+def run_wrapper(case, data):
+    """The values of [class, arguments, class and arguments of the wrapped metric, name of the data, what is done in turn]."""
+    name, arguments, (wrapped, wrapped_arguments), key, script = case
+    arguments = dict(arguments)
+    torch.manual_seed(arguments.pop("seed", 0))
+    metric = getattr(torchmetrics.wrappers, name)(find(wrapped)(**wrapped_arguments), **arguments)
+    values, batches = [], iter(data[key])
+    for step in script:
+        if step == "forward":
+            values.append(listed(metric(*next(batches))))
+        elif step == "update":
+            metric.update(*next(batches))
+        elif step == "reset":
+            metric.reset()
+        else:
+            values.append(listed(metric.compute()))
+    return values
+
+
+def run_curve(case, data):
+    """The curves of a class: lists of x, y and thresholds, one for each class or label."""
+    name, arguments, key = case
+    metric = find(name)(**arguments)
+    for inputs in data[key]:
+        metric.update(*inputs)
+    result = metric.compute()
+    if not isinstance(result[0], list) and result[0].dim() == 1:
+        result = [[one] for one in result]
+    columns = len(result[0])
+    def of_column(part, column):
+        return part[column] if isinstance(part, list) or part.dim() > 1 else part
+    return [[[None if math.isnan(v) else v for v in of_column(part, column).tolist()] for part in result] for column in range(columns)]
+
+
+RUN = {"metrics": run, "texts": lambda case, data: run_texts(case), "wrappers": run_wrapper, "curves": run_curve}
+folder = pathlib.Path(sys.argv[3])
+data = torch.load(folder / "data.pt", weights_only=True)
+requests = json.loads((folder / "cases.json").read_text())
+print(json.dumps({name: [RUN[request["kind"]](case, data[name]) for case in request["cases"]] for name, request in requests.items()}))

@@ -1,6 +1,5 @@
 // Every metric against torchmetrics, on random and on degenerate data.
 #include <ATen/ATen.h>
-#include <levin/core/state/state_file.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,27 +7,25 @@
 
 #include "tests/catch.h"
 #include "tests/modules/metrics/metric_cases.h"
-#include "tests/modules/python_reference.h"
-#include "tests/temporary_folder.h"
+#include "tests/modules/metrics/reference.h"
 
 using metric_cases::Case;
 using metric_cases::Json;
 
 namespace {
 
-/// Returns torchmetrics' values of the cases; nothing, with a warning, if there is no Python with torchmetrics.
-std::optional<Json> expected_of(const std::vector<Case>& cases) {
-  const TemporaryFolder folder;
-  levin::State data = levin::State::dict();
+ReferenceRequest request_of(const std::vector<Case>& cases) {
+  ReferenceRequest request{.kind = "metrics", .cases = Json::array()};
   for (const auto& [name, batches] : metric_cases::data()) {
-    data[name] = levin::State::list();
-    for (const auto& [preds, target] : batches) data[name].push_back(levin::State::list({preds, target}));
+    request.data[name] = levin::State::list();
+    for (const auto& [preds, target] : batches) request.data[name].push_back(levin::State::list({preds, target}));
   }
-  levin::save_state(data, folder / "data.pt");
-  Json described = Json::array();
-  for (const Case& one : cases) described.push_back({one.metric, one.options, one.data});
-  return python_reference("metrics", described, (folder / "data.pt").string());
+  for (const Case& one : cases) request.cases.push_back({one.metric, one.options, one.data});
+  return request;
 }
+
+const bool kRandom = add_reference("random", [] { return request_of(metric_cases::random_cases()); });
+const bool kDegenerate = add_reference("degenerate", [] { return request_of(metric_cases::degenerate_cases()); });
 
 at::Tensor to_tensor(const Json& expected) {
   std::vector<double> values;
@@ -52,7 +49,7 @@ at::Tensor computed(const Case& one) {
 }  // namespace
 
 TEST_CASE("metrics equal torchmetrics' on random data in several batches") {
-  const auto expected = expected_of(metric_cases::random_cases());
+  const auto expected = reference("random");
   if (!expected) return;
   double largest = 0;
   for (size_t i = 0; i < metric_cases::random_cases().size(); ++i) {
@@ -69,7 +66,7 @@ TEST_CASE("metrics equal torchmetrics' on random data in several batches") {
 }
 
 TEST_CASE("metrics of degenerate data equal torchmetrics', or follow docs/metrics.md if torchmetrics raises") {
-  const auto expected = expected_of(metric_cases::degenerate_cases());
+  const auto expected = reference("degenerate");
   if (!expected) return;
   for (size_t i = 0; i < metric_cases::degenerate_cases().size(); ++i) {
     const Case& one = metric_cases::degenerate_cases()[i];

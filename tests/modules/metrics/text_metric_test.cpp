@@ -1,6 +1,5 @@
 // Metrics of texts and of retrieval against torchmetrics.
 #include <ATen/ATen.h>
-#include <levin/core/state/state_file.h>
 #include <levin/modules/metrics/bleu_score.h>
 #include <levin/modules/metrics/edit_distance.h>
 #include <levin/modules/metrics/retrieval.h>
@@ -14,8 +13,7 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/modules/python_reference.h"
-#include "tests/temporary_folder.h"
+#include "tests/modules/metrics/reference.h"
 
 namespace {
 
@@ -83,13 +81,70 @@ std::vector<TextCase> text_cases() {
   return cases;
 }
 
+/// Batches of scores, relevance and queries. Scores have few values, so that some are equal; some queries have no
+/// relevant document.
+const std::vector<std::vector<at::Tensor>>& documents() {
+  static const std::vector<std::vector<at::Tensor>> all = [] {
+    at::manual_seed(5);
+    std::vector<std::vector<at::Tensor>> batches;
+    for (const int64_t size : {40, 1, 33})
+      batches.push_back({at::rand({size}), at::randint(4, {size}) * (at::rand({size}) < 0.4), at::randint(9, {size})});
+    return batches;
+  }();
+  return all;
+}
+
+struct RetrievalCase {
+  std::string metric = {}, data = {};
+  Json options = {};
+  std::function<std::shared_ptr<m::RetrievalMetric>()> make = {};
+};
+
+template <class Metric>
+RetrievalCase retrieval_case(const std::string& name, const std::string& data, const Json& options) {
+  m::RetrievalOptions read;
+  levin::schema_of<m::RetrievalOptions>().set(&read, "", options);
+  return {name, data, options, [read] { return std::make_shared<Metric>(read); }};
+}
+
+std::vector<RetrievalCase> retrieval_cases() {
+  std::vector<RetrievalCase> cases;
+  const std::vector<Json> all = {Json::object(),
+                                 {{"top_k", 2}},
+                                 {{"empty_target_action", "skip"}},
+                                 {{"empty_target_action", "pos"}, {"aggregation", "median"}},
+                                 {{"aggregation", "max"}}};
+  for (const Json& options : all) {
+    cases.push_back(retrieval_case<m::RetrievalMAP>("RetrievalMAP", "binary", options));
+    cases.push_back(retrieval_case<m::RetrievalMRR>("RetrievalMRR", "binary", options));
+    cases.push_back(retrieval_case<m::RetrievalNormalizedDCG>("RetrievalNormalizedDCG", "documents", options));
+  }
+  return cases;
+}
+
+const bool kTexts = add_reference("texts", [] {
+  ReferenceRequest request{.kind = "texts", .cases = Json::array()};
+  for (const TextCase& one : text_cases())
+    request.cases.push_back({one.metric, one.options, random_batches(one.most_targets)});
+  return request;
+});
+
+const bool kRetrieval = add_reference("retrieval", [] {
+  ReferenceRequest request{.kind = "metrics", .cases = Json::array()};
+  for (const char* name : {"documents", "binary"}) request.data[name] = levin::State::list();
+  for (const auto& one : documents()) {
+    request.data["documents"].push_back(levin::State::list({one[0], one[1], one[2]}));
+    request.data["binary"].push_back(levin::State::list({one[0], one[1].clamp_max(1), one[2]}));
+  }
+  for (const RetrievalCase& one : retrieval_cases()) request.cases.push_back({one.metric, one.options, one.data});
+  return request;
+});
+
 }  // namespace
 
 TEST_CASE("metrics of texts equal torchmetrics'") {
   const std::vector<TextCase> cases = text_cases();
-  Json described = Json::array();
-  for (const TextCase& one : cases) described.push_back({one.metric, one.options, random_batches(one.most_targets)});
-  const auto expected = python_reference("texts", described);
+  const auto expected = reference("texts");
   if (!expected) return;
   for (size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].metric << " " << cases[i].options.dump());
@@ -121,44 +176,15 @@ TEST_CASE("texts that do not fit their targets are refused, and nothing is count
 }
 
 TEST_CASE("metrics of retrieval equal torchmetrics'") {
-  at::manual_seed(5);
-  levin::State data = levin::State::dict();
-  std::vector<std::vector<at::Tensor>> batches;
-  data["documents"] = levin::State::list();
-  for (const int64_t size : {40, 1, 33}) {
-    // Scores of few values, so that some are equal; queries without a relevant document.
-    batches.push_back({at::rand({size}), at::randint(4, {size}) * (at::rand({size}) < 0.4), at::randint(9, {size})});
-    data["documents"].push_back(levin::State::list({batches.back()[0], batches.back()[1], batches.back()[2]}));
-  }
-  data["binary"] = levin::State::list();
-  for (std::vector<at::Tensor>& one : batches)
-    data["binary"].push_back(levin::State::list({one[0], one[1].clamp_max(1), one[2]}));
-  const TemporaryFolder folder;
-  levin::save_state(data, folder / "data.pt");
-  std::vector<std::pair<std::shared_ptr<m::RetrievalMetric>, bool>> made;
-  Json described = Json::array();
-  const std::vector<Json> all = {Json::object(),
-                                 {{"top_k", 2}},
-                                 {{"empty_target_action", "skip"}},
-                                 {{"empty_target_action", "pos"}, {"aggregation", "median"}},
-                                 {{"aggregation", "max"}}};
-  for (const Json& options : all) {
-    m::RetrievalOptions read;
-    levin::schema_of<m::RetrievalOptions>().set(&read, "", options);
-    made.emplace_back(std::make_shared<m::RetrievalMAP>(read), false);
-    described.push_back({"RetrievalMAP", options, "binary"});
-    made.emplace_back(std::make_shared<m::RetrievalMRR>(read), false);
-    described.push_back({"RetrievalMRR", options, "binary"});
-    made.emplace_back(std::make_shared<m::RetrievalNormalizedDCG>(read), true);
-    described.push_back({"RetrievalNormalizedDCG", options, "documents"});
-  }
-  const auto expected = python_reference("metrics", described, (folder / "data.pt").string());
+  const auto expected = reference("retrieval");
   if (!expected) return;
-  for (size_t i = 0; i < made.size(); ++i) {
-    INFO(described[i].dump());
-    for (const std::vector<at::Tensor>& one : batches)
-      made[i].first->update(one[0], made[i].second ? one[1] : one[1].clamp_max(1), one[2]);
-    CHECK(std::abs(made[i].first->compute().item<double>() - (*expected)[i]["values"][0].get<double>()) < 1e-6);
+  const std::vector<RetrievalCase> cases = retrieval_cases();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].metric << " " << cases[i].options.dump());
+    const auto metric = cases[i].make();
+    for (const auto& batch : documents())
+      metric->update(batch[0], cases[i].data == "binary" ? batch[1].clamp_max(1) : batch[1], batch[2]);
+    CHECK(std::abs(metric->compute().item<double>() - (*expected)[i]["values"][0].get<double>()) < 1e-6);
   }
 }
 

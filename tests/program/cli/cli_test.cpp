@@ -219,15 +219,15 @@ TEST_CASE("list prints the registered names, and --version what the program was 
         std::string::npos);
   CHECK(run_program({"list", "optimizers"}).out.find("AdamW") != std::string::npos);
   CHECK(run_program({"list", "lr_schedulers"}).out.find("OneCycleLR") != std::string::npos);
+  CHECK(run_program({"list", "metrics"}).out.find("FBetaScore") != std::string::npos);
   CHECK(run_program({"list", "loggers"}).out.find("metrics.csv") != std::string::npos);
   CHECK(run_program({"list", "callbacks"}).code == 0);
   const ProgramRun wrong = run_program({"list", "optimizer"});
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, transforms, optimizers, adapters, objectives, lr_schedulers, callbacks, precisions, strategies, "
-        "loggers, "
-        "profilers\n");
+        "models, data, transforms, optimizers, adapters, objectives, lr_schedulers, metrics, callbacks, precisions, "
+        "strategies, loggers, profilers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);

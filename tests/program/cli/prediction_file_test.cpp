@@ -204,7 +204,8 @@ TEST_CASE("a file that cannot hold the predictions is refused before anything is
     return run.err;
   };
   CHECK(error({"--output", "out.txt"}) ==
-        "levin: error: --output: expected a file that ends in .csv, .jsonl or .npy, got out.txt\n");
+        "levin: error: --output: expected a file that ends in .csv, .jsonl, .npy or, for detections, .json, got "
+        "out.txt\n");
   CHECK(error({"--output", "nowhere/out.csv"}) == "levin: error: --output: there is no folder nowhere\n");
   CHECK(error({"--output", "out.csv", "--devices", "2", "--strategy", "ddp"}).find("--output: each rank of ddp") !=
         std::string::npos);

@@ -43,9 +43,11 @@ def write_more(folder):
         {"host": "<s>here</s>", "cpu": "fast", "memory_bytes": 2**34}, {"host": "there", "cpu": "slow", "memory_bytes": 2**33}]}))  # fmt: skip
     (folder / "classification").mkdir()
     sample = {"index": 4, "target": 0, "predicted": 1, "score": 0.75}
+    curves = [{"x": [0, 0.1, 0.2, 0.5, 1], "y": [0, 0.5 + index / 10, 0.8, 0.9, 1]} for index in range(3)]
     (folder / "classification" / "validate.json").write_text(json.dumps({
         "stage": "validate", "epoch": 2, "step": 30, "classes": CLASSES, "matrix": [[5, 1, 0], [0, 7, 2], [0, 0, 4]],
-        "samples": [sample], "mistakes": [sample], "mistakes_picture": "validate_mistakes.png"}))  # fmt: skip
+        "samples": [sample], "mistakes": [sample], "mistakes_picture": "validate_mistakes.png",
+        "roc": curves, "precision_recall": curves}))  # fmt: skip
     (folder / "classification" / "validate_mistakes.png").write_bytes(png_bytes())
     (folder / "classification" / "test.json").write_text('{"matrix": [[1, 2], [3]]}')
     (folder / "samples").mkdir()
@@ -54,10 +56,12 @@ def write_more(folder):
 
 
 def check_curves(page):
-    assert page.value("document.querySelectorAll('figure').length") == 6
+    assert page.value("document.querySelectorAll('figure').length") == 8
     paths = page.value("[...document.querySelectorAll('svg path')].map(path => path.getAttribute('d'))")
     drawn = [path for path in paths if path]
-    assert len(drawn) == 10 and all(path.count("L") == 29 for path in drawn), drawn
+    # Metrics of two runs; and, of three classes, the curves of ROC and of precision and recall.
+    assert sorted(path.count("L") for path in drawn) == [4] * 6 + [29] * 10, drawn
+    assert "false positives" in page.value("document.body.textContent")
     titles = page.value("[...document.querySelectorAll('h2')].map(title => title.textContent)")
     for title in ("Losses and metrics", "Learning rate", "Throughput", "Memory and load", "Gradient norms", "Environment"):
         assert title in titles, (title, titles)
@@ -92,7 +96,7 @@ def check_keyboard(page):
     ticks = "[...document.activeElement.querySelectorAll('text')].map(text => text.textContent).join()"
     focus(page, "show ")
     page.press(" ")  # hides the first run
-    assert page.value("[...document.querySelectorAll('svg path')].filter(path => path.getAttribute('d')).length") == 5
+    assert page.value("[...document.querySelectorAll('svg path')].filter(path => path.getAttribute('d')).length") == 5 + 6  # those of classes stay
     page.press(" ")
     focus(page, "loss by steps")
     assert "Last values:" in page.value(label)
@@ -151,9 +155,10 @@ def check_names(page, levin, folder):
     (folder / "names" / "b" / "classification").mkdir()
     sample = {"index": odd, "target": "constructor", "predicted": "length", "score": [odd]}
     (folder / "names" / "b" / "classification" / "test.json").write_text(json.dumps(
-        {"stage": odd, "epoch": odd, "step": odd, "classes": 5, "matrix": [[1, 2], [3, 4]], "samples": "text", "mistakes": [None, 7, sample]}))  # fmt: skip
+        {"stage": odd, "epoch": odd, "step": odd, "classes": 5, "matrix": [[1, 2], [3, 4]], "samples": "text", "mistakes": [None, 7, sample],
+         "roc": [None, 7, {"x": 5}, {"x": [0, "a", None, 9], "y": [0, 1]}], "precision_recall": odd}))  # fmt: skip
     page.open(report_of(levin, folder, "names"))
-    assert page.value("document.querySelectorAll('figure').length") == len(names) + 1
+    assert page.value("document.querySelectorAll('figure').length") == len(names) + 2  # one has a curve that can be drawn
     titles = page.value("[...document.querySelectorAll('h2')].map(title => title.textContent)")
     for title in ("Last values", "Differences of the configurations", "Environment"):
         assert title in titles, (title, titles)

@@ -302,8 +302,8 @@ TEST_CASE("folders and files without anything to train on are explained") {
   write_pictures(own / "unread/b", 1, 16, 16);
   for (const char* name : {"a", "b"}) truncate(own / ("unread/" + std::string(name) + "/0.png"), 40);
   CHECK(contains(own.refused("unread"), "2 images cannot be read"));
-  write_text(own / "rows.parquet", "PAR1");
-  CHECK(contains(own.refused("rows.parquet"), "levin does not read .parquet; make a CSV file of it"));
+  write_text(own / "rows.feather", "ARROW1");
+  CHECK(contains(own.refused("rows.feather"), "levin does not read .feather; make a CSV file of it"));
   write_text(own / "some.bin", std::string("\0\1", 2));
   CHECK(contains(own.refused("some.bin"), "neither a text nor a file of a known kind"));
   write_text(own / "short.txt", "too short");
@@ -476,4 +476,41 @@ TEST_CASE("a file without line ends is no table") {
   const Guessed own;
   write_text(own / "long.csv", "a,b\n" + std::string(65 << 20, 'x') + "\n");
   CHECK(contains(own.refused("long.csv"), "long.csv:2: the line has more than 64 MB"));
+}
+
+TEST_CASE("JSON lines are a table of columns: numbers, texts, a target, and lists of one length") {
+  const Guessed own;
+  std::string rows, lists;
+  for (int i = 0; i < 40; ++i) {
+    const std::string number = std::to_string(i * 7 % 13), kind = i % 3 == 0 ? "north" : "south";
+    rows += "{\"id\": " + std::to_string(i) + ", \"area\": " + number + ".5, \"rooms\": " + (i % 9 ? number : "null") +
+            ", \"district\": \"" + kind + "\", \"words\": [1, " + number + "], \"price\": " + number + "0.25}\n";
+    lists += "{\"vector\": [" + number + ".5, 1.5, 2], \"label\": " + std::to_string(i % 2) + "}\n";
+  }
+  write_text(own / "flats.jsonl", rows);
+  const std::string said = own.trained("flats.jsonl");
+  CHECK(contains(said, "40 rows, 6 columns"));
+  CHECK(contains(said, "id: a number of the row  (left out)"));
+  CHECK(contains(said, "price: numbers from 0.25 to 120.25  <- the target, as a number"));
+  CHECK(contains(said, "the lists of 'words' are not used"));
+  const nlohmann::json data = own.json()["data"];
+  CHECK(data["class"] == "JsonLines");
+  CHECK(data["fields"] == nlohmann::json{{"input", "area, rooms"}, {"category", "district"}, {"target", "price"}});
+  CHECK(data["missing"] == "mean");
+  CHECK(own.json()["model"]["class"] == "MLPRegressor");
+
+  write_text(own / "vectors.jsonl", lists);
+  CHECK(contains(own.trained("vectors.jsonl", {"--force"}), "vector: lists of numbers [3]"));
+  CHECK(own.json()["data"]["fields"] == nlohmann::json{{"input", "vector"}, {"target", "label"}});
+}
+
+TEST_CASE("JSON lines that are broken, or whose class numbers do not count from 0, are explained") {
+  const Guessed own;
+  write_text(own / "cut.jsonl", "{\"a\": 1, \"y\": 2}\n{\"a\": ");
+  CHECK(contains(own.refused("cut.jsonl"), "cut.jsonl: line 2: is no JSON"));
+  std::string rows;
+  for (int i = 0; i < 40; ++i)
+    rows += "{\"a\": " + std::to_string(i * 7 % 13) + ".5, \"label\": " + std::to_string(1 + i % 2) + "}\n";
+  write_text(own / "classes.jsonl", rows);
+  CHECK(contains(own.refused("classes.jsonl"), "has class numbers that are not 0, 1, 2, ..."));
 }

@@ -101,7 +101,12 @@ def models(folder):
     tokens = {"class": "TokenFile", "files": [f"{folder}/lines/train.bin"], "dtype": "uint16", "block_size": 8, "batch_size": 16}
     return {
         "CausalLM": ({"class": "CausalLM", "folder": f"{folder}/llama"}, tokens),
+        "FCOS": ({"class": "FCOS", "num_classes": 2, "width": 8, "channels": 8, "levels": 2, "head_layers": 1},
+                 {"class": "Detection", "images": f"{folder}/boxes/images", "annotations": f"{folder}/boxes/train.json",
+                  "test_annotations": f"{folder}/boxes/test.json", "image_size": 32, "batch_size": 8}),
         "ImageClassifier": (MLP, DIGITS),
+        "UNet": ({"class": "UNet", "num_classes": 3, "base_channels": 2, "depth": 2},
+                 {"class": "Segmentation", "root": f"{folder}/shapes", "image_size": 8, "val_fraction": 0.2, "batch_size": 8}),
         **{name: ({"class": name, "folder": f"{folder}/bert"}, {"class": data, **text_files(folder, kind)})
            for name, data, kind in (("SequenceClassifier", "LabeledTexts", "labeled"), ("TokenClassifier", "TaggedWords", "tagged"),
                                     ("SentenceEncoder", "TextPairs", "pairs"))},
@@ -140,9 +145,21 @@ def data_modules(folder):
         "CIFAR10": ({"root": f"{folder}/cifar"}, COLOR),
         "CIFAR100": ({"root": f"{folder}/cifar"}, {**COLOR, "num_classes": 100}),
         "ImageFolder": ({"root": f"{folder}/images", "image_size": 8}, images),
+        "Detection": (tables["FCOS"][1], tables["FCOS"][0]),
+        "Segmentation": (tables["UNet"][1], tables["UNet"][0]),
+        "CsvImages": ({"file": f"{folder}/lists/train.csv", "root": f"{folder}/images", "image_size": 8, "batch_size": 8,
+                       "test_file": f"{folder}/lists/test.csv"}, images),
         "SyntheticDigits": (DIGITS, MLP),
         "Csv": ({**tables["MLPClassifier"][1], "test_file": f"{folder}/tables/test.csv"}, tables["MLPClassifier"][0]),
+        **{name: ({f"{key}files": [f"{folder}/tables/{part}.{ending}"] for key, part in (("", "train"), ("val_", "val"), ("test_", "test"))} |
+                  {"fields": {"input": "left,right", "category": "color", "target": "label"}, "batch_size": 16},
+                  tables["MLPClassifier"][0])
+           for name, ending in (("Parquet", "parquet"), ("Hdf5", "h5"), ("JsonLines", "jsonl"))},
         "Npy": ({**tables["ProgramModule"][1], **arrays}, classifier),
+        "PythonDataset": ({"file": f"{folder}/python_data.py"}, classifier),
+        "Mixture": ({"datasets": [{**tables["ProgramModule"][1], **arrays},
+                                  {"class": "Npy", "input": f"{folder}/arrays/test_input.npy",
+                                   "target": f"{folder}/arrays/test_target.npy"}]}, classifier),
         "Tar": ({"shards": [f"{folder}/shards/{{0..3}}.tar"], "val_shards": [f"{folder}/shards/4.tar"],
                  "test_shards": [f"{folder}/shards/5.tar"], "input": "npy"}, images),
         "TextJsonl": ({"files": [f"{folder}/lines/train.jsonl"], "val_files": [f"{folder}/lines/val.jsonl"],

@@ -20,11 +20,14 @@ FSDP = {"trainer": {"devices": 2, "strategy": "fsdp"}}
 STOPS = {"trainer": {"max_epochs": 6, "callbacks": [{"class": "EarlyStopping", "monitor": "val_loss", "mode": "max", "patience": 0}]}}
 OPTIONS_IN_FIT = {"shown_by": "tests/trainer/loops/options_in_fit_test.cpp"}
 SIGNALS = {"shown_by": "tests/trainer/checkpoint/signals_test.cpp"}
+REMOTE_SHARDS = {"shown_by": "tests/data/datasets/tar_remote_test.cpp"}
 WORKERS = {"shown_by": "tests/data/loader_workers_test.cpp"}
+PYTHON = {"shown_by": "tests/data/python/python_faults_test.py"}
 MLFLOW = {"shown_by": "tests/trainer/loggers/mlflow_test.py"}
 WANDB = {"shown_by": "tests/trainer/loggers/wandb_test.py"}
 WEBHOOK = {"shown_by": "tests/trainer/loggers/webhook_test.py"}
 TABLES = "FOLDER/tables/"
+FOUND = ["--output", "found.jsonl"]  # of predict
 # A model of whose parameters some get no gradient, on two ranks.
 UNUSED = {**RANKS, "model": {"class": "ProgramModule", "program": "FOLDER/programs/unused.pt2"},
           "data": {"class": "Npy", "input": "FOLDER/arrays/train_input.npy", "target": "FOLDER/arrays/train_target.npy",
@@ -32,6 +35,9 @@ UNUSED = {**RANKS, "model": {"class": "ProgramModule", "program": "FOLDER/progra
 # A program with two outputs, and a metric of the second one.
 MEASURED = {"model": {"program": "FOLDER/programs/two.pt2", "metric": "accuracy"},
             "data": {"val_input": "FOLDER/arrays/val_input.npy", "val_target": "FOLDER/arrays/val_target.npy"}}
+VALIDATED = {"data": MEASURED["data"]}
+NAMED_METRICS = {"shown_by": "tests/modules/metrics/named_metrics_test.cpp"}
+WRAPPERS = {"shown_by": "tests/modules/metrics/wrapper_metric_test.cpp"}
 WEIGHTS = "FOLDER/weights.safetensors"
 PAIRS = {"data": {"files": ["FOLDER/lines/train_pairs.jsonl"], "val_files": ["FOLDER/lines/val_pairs.jsonl"]}}
 CHATS = {"data": {"files": ["FOLDER/lines/train_chats.jsonl"], "val_files": ["FOLDER/lines/val_chats.jsonl"], "chat_template": "chatml"}}
@@ -48,6 +54,25 @@ def optimizer(**options):
 
 def scheduler(**options):
     return {"model": {"lr_scheduler": options}}
+
+
+def columns_rows(ending):
+    """The options that the data modules of columns share."""
+    file = lambda name: [f"{TABLES}{name}.{ending}"]
+    return {
+        "files": {"value": file("test"), "sees": "weights"},
+        "val_files": {"value": file("test"), "sees": "metrics"},
+        "test_files": {"value": file("val"), "sees": "output"},
+        "val_fraction": {"value": 0.25, "base": {"data": {"val_files": []}}, "sees": "weights"},
+        "split_seed": {"value": 3, "base": {"data": {"val_files": [], "val_fraction": 0.25}}, "sees": "weights"},
+        "fields": {"value": {"input": "left,left", "category": "color", "target": "label"}, "sees": "weights"},
+        "where": {"value": ["left > 2"], "sees": "weights"},
+        "missing": {"value": "zero", "base": {"data": {"files": file("gaps")}}, "exit": 2, "sees": "weights"},
+        "unknown": {"value": "code", "base": {"data": {"val_files": file("new_color")}}, "exit": 2, "sees": "weights"},
+        "standardize": {"value": True, "sees": "weights"},
+        "memory_gb": {"value": 1e-9, "sees": "weights"},
+        "group_by_length": {"value": "input", "refused": "is no field whose rows have different lengths"},
+    }
 
 
 def other_table(suffix, **options):
@@ -268,6 +293,19 @@ ROWS = {
     "lr_scheduler.*.monitor": {"value": "other", "sees": "warning"},
     "lr_scheduler.*.strict": {"value": False, "sees": "warning"},
 
+    "module.CausalLM.metrics": {"base": {"data": {"val_files": ["FOLDER/lines/val.bin"]}}, "value": ["accuracy"], "sees": "metrics"},
+    "module.MLPRegressor.metrics": {"value": ["r2"], "sees": "metrics"},
+    "module.ProgramModule.metrics": {"base": VALIDATED, "value": ["accuracy"], "sees": "metrics"},
+    "module.ScriptModule.metrics": {"base": {**VALIDATED, "model": {"loss": "cross_entropy"}, "trainer": {"inference_mode": False}},
+                                    "value": ["accuracy"], "sees": "metrics"},
+    "module.*.metrics": {"value": ["accuracy"], "sees": "metrics"},
+    "metric.*.name": NAMED_METRICS,
+    "metric.*.train": NAMED_METRICS,
+    "metric.Running.*": WRAPPERS,
+    "metric.BootStrapper.*": WRAPPERS,
+    "metric.MinMaxMetric.*": NAMED_METRICS,
+    "metric.*": {"shown_by": "tests/modules/metrics/metric_cases.cpp"},  # beside torchmetrics, from the same JSON
+
     "module.CausalLM.folder": {"value": "FOLDER/missing", "refused": "no folder .*missing"},
     "module.CausalLM.dtype": {"shown_by": "tests/modules/transformers/pretrained_folder_test.cpp"},
     "module.CausalLM.ignored_fields": {"base": {"model": {"folder": "FOLDER/odd_llama"}}, "exit": 2, "value": ["odd_field"],
@@ -348,6 +386,14 @@ ROWS = {
     "adapter.LoRA.train": {"value": ["lm_head"], "sees": "weights"},
     "adapter.LoRA.double_quant": {"value": True, "refused": "double_quant"},
     "adapter.LoRA.fan_in_fan_out": {"value": True, "refused": "fan_in_fan_out"},
+    "module.FCOS.num_classes": {"value": 3, "refused": "is 3, and the data have 2 classes"},
+    "module.FCOS.score_threshold": {"command": "predict", "flags": FOUND, "value": 0.2, "sees": "files"},
+    "module.FCOS.nms_threshold": {"command": "predict", "flags": FOUND, "value": 0.1, "sees": "files"},
+    "module.FCOS.max_detections": {"command": "predict", "flags": FOUND, "value": 5, "sees": "files"},
+    "module.FCOS.adapter": {"value": {"class": "LoRA", "targets": ["net"]}, "refused": "targets are linear layers"},
+    "module.UNet.in_channels": {"value": 1, "refused": "set model.in_channels"},
+    "module.UNet.adapter": {"value": {"class": "LoRA", "targets": ["net"]}, "refused": "targets are linear layers"},
+    "module.*ImageClassifier.problem_type": {"value": "multi_label_classification", "refused": "labels need a target of 0 and 1"},
     "module.ImageClassifier.image_shape": {"value": [1, 14, 14], "refused": "image_shape"},
     "module.ImageClassifier.small_input": {
         "value": True, "sees": "weights",
@@ -390,6 +436,17 @@ ROWS = {
     "data_module.*.prefetch_factor": WORKERS,
     "data_module.*.timeout_seconds": WORKERS,
     "data_module.*.pin_memory": {"shown_by": "tests/gpu/copies_test.cpp"},
+    "data_module.PythonDataset.timeout_seconds": PYTHON,
+    "data_module.PythonDataset.worker_restarts": PYTHON,
+    "data_module.PythonDataset.file": {"value": "FOLDER/missing.py", "refused": "missing.py"},
+    "data_module.PythonDataset.function": {"value": "other", "sees": "weights"},
+    "data_module.PythonDataset.val_function": {"value": "other", "sees": "metrics"},
+    "data_module.PythonDataset.test_function": {"value": "other", "sees": "output"},
+    "data_module.PythonDataset.predict_function": {"command": "predict", "flags": ["--output", "scores.csv"], "value": "other",
+                                                   "sees": "files"},
+    "data_module.PythonDataset.arguments": {"value": {"scale": 3}, "sees": "weights"},
+    "data_module.PythonDataset.fields": {"value": ["input"], "refused": "names 1 parts"},
+    "data_module.PythonDataset.python": {"value": "no-python", "refused": "data.python names the interpreter"},
     "data_module.*.url": {"base": {"data": {"root": "FOLDER/missing", "download": True}}, "value": "http://127.0.0.1:9/x/",
                           "refused": "127.0.0.1:9/x"},
     "data_module.*.download": {"base": {"data": {"root": "FOLDER/missing", "url": "http://127.0.0.1:9/"}}, "value": True,
@@ -401,6 +458,59 @@ ROWS = {
     "data_module.*.root": {"value": "FOLDER/missing", "refused": "missing"},
     "data_module.*.transforms": {"value": ["RandomVerticalFlip"], "sees": "weights"},
     "data_module.*.val_transforms": {"value": ["RandomVerticalFlip"], "sees": "metrics"},
+    "data_module.Segmentation.images": {"value": "images_0", "refused": "the file is cut off"},
+    "data_module.Segmentation.masks": {"base": {"data": {"mask_suffix": "_0"}}, "exit": 2, "value": "others", "sees": "weights"},
+    "data_module.Segmentation.mask_suffix": {"base": {"data": {"masks": "others"}}, "exit": 2, "value": "_0", "sees": "weights"},
+    "data_module.Segmentation.classes": {"value": ["a", "b"], "refused": "the data have 2 classes"},
+    "data_module.Segmentation.ignore_index": {"value": 2, "sees": "weights"},
+    "data_module.Segmentation.mask_colors": {"base": {"data": {"masks": "colors"}}, "exit": 2,
+                                             "value": ["#000000", "#646464", "#c8c8c8"], "sees": "weights"},
+    "data_module.Segmentation.on_error": {"base": {"data": {"images": "images_0"}}, "exit": 2, "value": "skip", "sees": "weights"},
+    "data_module.Segmentation.predict_root": {"command": "predict", "flags": FOUND, "value": "FOLDER/others", "sees": "files"},
+    "data_module.Segmentation.interpolation": {"value": "nearest", "sees": "weights"},
+    "data_module.Segmentation.image_size": {"value": 12, "sees": "weights"},
+    "data_module.Segmentation.train_resize": {"base": {"data": {"transforms": [{"class": "CenterCrop", "size": 8}]}}, "value": "none",
+                                              "sees": "weights"},
+    "data_module.Segmentation.channels": {"value": 1, "refused": "for images of 1 channel"},
+    "data_module.Segmentation.keep_16_bits": {"shown_by": "tests/data/datasets/csv_images_test.cpp"},
+    "data_module.Segmentation.mean": {"value": [0.5], "sees": "weights"},
+    "data_module.Segmentation.std": {"value": [0.5], "sees": "weights"},
+    "data_module.CsvImages.file": {"base": {"data": {"val_fraction": 0.3}}, "value": "FOLDER/lists/val.csv", "sees": "weights"},
+    "data_module.CsvImages.val_file": {"value": "FOLDER/lists/val.csv", "sees": "metrics"},
+    "data_module.CsvImages.test_file": {"value": "FOLDER/lists/val.csv", "sees": "output"},
+    "data_module.CsvImages.path": {"base": {"data": {"file": "FOLDER/lists/places.csv", "test_file": ""}}, "value": "place", "sees": "weights"},
+    "data_module.CsvImages.target": {"value": ["winged"], "sees": "weights"},
+    "data_module.CsvImages.target_type": {"base": {"data": {"target": ["winged", "black"]},
+                                                   "model": {"problem_type": "multi_label_classification"}},
+                                          "exit": 2, "value": "labels", "sees": "weights"},
+    "data_module.CsvImages.label_separator": {"base": {"data": {"target": ["colors"], "target_type": "labels"},
+                                                       "model": {"problem_type": "multi_label_classification"}},
+                                              "value": "|", "sees": "weights"},
+    "data_module.CsvImages.classes": {"value": ["bees", "ants"], "sees": "weights"},
+    "data_module.CsvImages.delimiter": {"base": {"data": {"file": "FOLDER/lists/semicolon.csv", "test_file": ""}}, "exit": 2, "value": ";",
+                                        "sees": "weights"},
+    "data_module.CsvImages.header": {"base": {"data": {"file": "FOLDER/lists/bare.csv", "test_file": "", "path": "0", "target": ["1"]}},
+                                     "exit": 2, "value": False, "sees": "weights"},
+    "data_module.CsvImages.preprocessor": {"value": "FOLDER/missing", "refused": "missing has neither preprocessor_config.json"},
+    "data_module.CsvImages.image_size": {"value": 9, "refused": r"the batch has \[8, 3, 9, 9\]"},
+    "data_module.CsvImages.interpolation": {"value": "bicubic", "sees": "weights"},
+    "data_module.CsvImages.channels": {"value": 1, "refused": "for images of 1 channel"},
+    "data_module.CsvImages.keep_16_bits": {"shown_by": "tests/data/datasets/csv_images_test.cpp"},
+    "data_module.CsvImages.train_resize": {"base": {"data": {"transforms": [{"class": "CenterCrop", "size": 8}]}}, "value": "none",
+                                           "sees": "weights"},
+    "data_module.CsvImages.mean": {"value": [0.5], "sees": "weights"},
+    "data_module.CsvImages.std": {"value": [0.5], "sees": "weights"},
+    "data_module.CsvImages.on_error": {"base": {"data": {"root": "FOLDER/broken_images"}}, "exit": 2, "value": "skip", "sees": "weights"},
+    "data_module.CsvImages.batch_transforms": {"value": [{"class": "Mixup", "num_classes": 2}], "sees": "weights"},
+    "data_module.Detection.images": {"value": "FOLDER/missing", "refused": "missing"},
+    "data_module.Detection.annotations": {"value": "FOLDER/missing.json", "refused": "missing.json"},
+    "data_module.Detection.val_annotations": {"value": "FOLDER/boxes/test.json", "sees": "metrics"},
+    "data_module.Detection.val_images": {"base": {"data": {"val_annotations": "FOLDER/boxes/test.json"}}, "value": "FOLDER/boxes/others",
+                                         "sees": "metrics"},
+    "data_module.Detection.test_annotations": {"value": "FOLDER/boxes/train.json", "sees": "output"},
+    "data_module.Detection.test_images": {"value": "FOLDER/boxes/others", "sees": "output"},
+    "data_module.Detection.predict_images": {"command": "predict", "flags": FOUND, "value": "FOLDER/boxes/others", "sees": "files"},
+    "data_module.Detection.min_box_area": {"base": {"data": {"transforms": ["RandomHorizontalFlip"]}}, "value": 200, "sees": "weights"},
     "data_module.ImageFolder.scaled_decode": {"shown_by": "tests/data/datasets/image_folder_test.cpp"},
     "data_module.ImageFolder.on_error": {"base": {"data": {"root": "FOLDER/broken_images"}}, "exit": 2, "value": "skip",
                                          "sees": "weights"},
@@ -414,6 +524,12 @@ ROWS = {
     "data_module.*.shuffle_buffer": {"value": 8, "sees": "weights"},
     "data_module.*.class_names": {"command": "predict", "flags": ["--output", "scores.csv"], "value": ["one", "two"],
                                   "sees": "files"},
+    "data_module.Tar.ranks_take": {"base": RANKS, "value": "samples", "sees": "weights"},
+    "data_module.Tar.prefetch_shards": REMOTE_SHARDS,
+    "data_module.Tar.cache_*": REMOTE_SHARDS,
+    "data_module.Mixture.datasets": {"value": [{"class": "Npy", "input": "FOLDER/arrays/train_input.npy",
+                                                "target": "FOLDER/arrays/train_target.npy"}], "sees": "weights"},
+    "data_module.Mixture.weights": {"value": [5, 1], "sees": "weights"},
     "data_module.*.shards": {"value": ["FOLDER/shards/0.tar"], "sees": "weights"},
     "data_module.*.val_shards": {"value": ["FOLDER/shards/5.tar"], "sees": "metrics"},
     "data_module.*.test_shards": {"value": ["FOLDER/shards/0.tar"], "sees": "output"},
@@ -451,6 +567,8 @@ ROWS = {
     "data_module.Npy.test_arrays": {"value": {"input": "FOLDER/arrays/train_input.npy"}, "refused": "name this file there"},
     "data_module.Csv.fields": {"base": {"data": {"target": "", "categories": []}}, "value": {"target": "absent"}, "refused": "absent"},
     "data_module.Csv.lists": {"value": {"tokens": "absent"}, "refused": "absent"},
+    **{f"data_module.{name}.{option}": row for name, ending in (("Parquet", "parquet"), ("Hdf5", "h5"), ("JsonLines", "jsonl"))
+       for option, row in columns_rows(ending).items()},
     "data_module.[CN]*.group_by_length": {"value": "input", "refused": "is no field whose rows have different lengths"},
     "data_module.*.dtypes": {"value": {"absent": "int64"}, "refused": "no field 'absent'"},
     "data_module.*.pad": {"value": {"absent": 0}, "refused": "no field 'absent'"},

@@ -21,13 +21,14 @@ from small_resnet import write_resnet  # noqa: E402
 
 
 def png(pixels):
-    height, width, _ = pixels.shape
+    """Of red, green and blue, [height, width, 3], or gray, [height, width]."""
+    height, width = pixels.shape[:2]
     rows = b"".join(b"\0" + pixels[y].tobytes() for y in range(height))
 
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
@@ -73,6 +74,51 @@ def write_images(folder, generator):
             (broken / label / f"{i:02}.png").write_bytes(content[:40] if i == 3 else content)
 
 
+def write_boxes(folder, generator):
+    """Pictures with boxes of two classes, in COCO's format; `others` are other pictures of the same names."""
+    for place in ("images", "others"):
+        (folder / place).mkdir(parents=True)
+        for i in range(32):
+            (folder / place / f"{i:02}.png").write_bytes(png(picture(generator, 24, 32)))
+    for name, numbers in (("train", range(24)), ("test", range(24, 32))):
+        boxes = [[int(generator.integers(0, 16)), int(generator.integers(0, 8)), int(generator.integers(6, 16)),
+                  int(generator.integers(6, 16))] for _ in numbers]
+        (folder / f"{name}.json").write_text(json.dumps({
+            "images": [{"id": i, "file_name": f"{i:02}.png"} for i in numbers],
+            "categories": [{"id": 1, "name": "ant"}, {"id": 2, "name": "bee"}],
+            "annotations": [{"id": n + 1, "image_id": i, "category_id": 1 + i % 2, "bbox": boxes[n]} for n, i in enumerate(numbers)]}))
+
+
+def write_masks(folder, generator):
+    """Pictures with masks of three classes: train, test, and other masks of the same names, also of colours."""
+    for part, count in (("train", 24), ("test", 8)):
+        for place in ("images", "masks", "others", "colors", "images_0"):
+            (folder / part / place).mkdir(parents=True)
+        for i in range(count):
+            (folder / part / f"images/{i:02}.png").write_bytes(png(picture(generator)))
+            mask = generator.integers(0, 3, (10, 12), dtype=numpy.uint8)
+            (folder / part / f"masks/{i:02}.png").write_bytes(png(mask))
+            (folder / part / f"others/{i:02}_0.png").write_bytes(png(2 - mask))
+            (folder / part / f"colors/{i:02}.png").write_bytes(png(numpy.repeat(mask[:, :, None] * 100, 3, 2)))
+            content = png(picture(generator))
+            (folder / part / f"images_0/{i:02}.png").write_bytes(content[:40] if i == 3 else content)
+
+
+def write_image_lists(folder):
+    """Lists of the pictures that write_images has written: a class, labels, a number, and labels in one column."""
+    folder.mkdir()
+    rows = [[f"{label}/{i:02}.png", label, i % 2, i % 3 // 2, i / 10, " ".join(["red", "green"][: i % 3])]
+            for i in range(18) for label in ("ants", "bees")]
+    for name, part in (("train", rows[:24]), ("val", rows[24:30]), ("test", rows[30:])):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["path", "label", "winged", "black", "size", "colors"], *part])
+    for name, delimiter, head in (("semicolon", ";", True), ("bare", ",", False)):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file, delimiter=delimiter).writerows(([["path", "label", "a", "b", "c", "d"]] if head else []) + rows[:24])
+    with (folder / "places.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["place", "path", "label"], *([row[0], rows[-1 - n][0], row[1]] for n, row in enumerate(rows[:24]))])
+
+
 def grouped(text):
     """A number with thousands, as in 5,012.25; other texts as they are."""
     try:
@@ -105,6 +151,30 @@ def write_tables(folder, generator):
                 writer.writerows([change(text) for text in row] for row in rows)
 
 
+def write_columns(folder):
+    """The same rows in Parquet, HDF5 and JSON lines; where these modules are tested, pyarrow and h5py are there."""
+    for path in folder.glob("*.csv"):
+        if "_" in path.stem and path.stem != "new_color":
+            continue
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        number = lambda text: float(text) if text not in ("", "?") else None
+        columns = {name: [row[name] if name in ("color", "label") else number(row[name]) for row in rows] for name in rows[0]}
+        with path.with_suffix(".jsonl").open("w") as file:
+            file.writelines(json.dumps({name: values[i] for name, values in columns.items()}) + "\n" for i in range(len(rows)))
+        try:
+            import h5py
+            import pyarrow.parquet
+        except ImportError:
+            continue
+        pyarrow.parquet.write_table(pyarrow.table(columns), path.with_suffix(".parquet"), row_group_size=9)
+        with h5py.File(path.with_suffix(".h5"), "w") as file:
+            for name, values in columns.items():
+                is_text = name in ("color", "label")
+                file.create_dataset(name, data=values if is_text else numpy.array(values, "f8"),
+                                    dtype=h5py.string_dtype() if is_text else "f8")
+
+
 def write_arrays(folder, generator):
     folder.mkdir()
     for name, count in (("train", 40), ("val", 16), ("test", 16)):
@@ -133,7 +203,8 @@ def write_shards(folder, generator):
 
 def write_weights(path):
     """A bias of each module, once by its name and once, with other values, behind "other."."""
-    sizes = {"net.3.bias": 10, "net.blocks.0.attention_norm.bias": 8, "net.layers.0.bias": 4, "layer.bias": 2}
+    sizes = {"net.3.bias": 10, "net.blocks.0.attention_norm.bias": 8, "net.layers.0.bias": 4, "layer.bias": 2,
+             "net.class_output.bias": 2, "net.head.bias": 3}
     header, content = {}, b""
     for prefix, value in (("", 0.5), ("other.", -0.5)):
         for name, size in sizes.items():
@@ -263,14 +334,40 @@ def write_bert_weights(folder):
         safetensors.numpy.save_file(part, folder / f"{module}_part.safetensors")
 
 
+PYTHON_DATA = '''
+import pathlib
+
+import numpy
+
+ARRAYS = pathlib.Path(__file__).parent / "arrays"
+
+
+def rows(part, scale):
+    return list(zip(numpy.load(ARRAYS / f"{part}_input.npy") * numpy.float32(scale), numpy.load(ARRAYS / f"{part}_target.npy")))
+
+
+def make_dataset(split, scale=1):
+    return rows({"predict": "test"}.get(split, split), scale)
+
+
+def other(split="val", scale=2):
+    return rows("train" if split == "train" else "val", scale)
+'''
+
+
 def write_small_data(folder):
     generator = numpy.random.default_rng(7)
     write_idx(folder / "idx", generator)
     write_cifar(folder / "cifar", generator)
     write_images(folder / "images", generator)
+    write_masks(folder / "shapes", numpy.random.default_rng(9))
+    write_image_lists(folder / "lists")
+    write_boxes(folder / "boxes", numpy.random.default_rng(8))
     write_tables(folder / "tables", generator)
+    write_columns(folder / "tables")
     write_arrays(folder / "arrays", generator)
     write_shards(folder / "shards", generator)
+    (folder / "python_data.py").write_text(PYTHON_DATA)
     write_weights(folder / "weights.safetensors")
     (folder / "text.txt").write_text("".join(random.Random(5).choices("abcdefgh \n", k=700)))
     write_bert(folder / "bert", WORDS)

@@ -96,6 +96,7 @@ CASES = [
     *((images(option, preprocessor="FOLDER/resnet"), value, {"data": {"preprocessor": ""}}) for option, value in
       (("image_size", 9), ("resize", "exact_crop"), ("resize_size", 300), ("interpolation", "bicubic"), ("mean", [0.1]),
        ("std", [0.1]))),
+    (data("Tar", "cache_bytes", shards=["a.tar"]), 9, {"data": {"shards": ["http://127.0.0.1:9/a.tar"]}}),
     (("data.shuffle_buffer", {"data": {"class": "Tar", "shards": ["a.tar"], "shuffle": False}}), 9, {"data": {"shuffle": True}}),
     (optimizer("SGD", "dampening"), 0.5, {"model": {"optimizer": {"momentum": 0.9}}}),
     (optimizer("LARS", "nesterov", momentum=0), True, {"model": {"optimizer": {"momentum": 0.9}}}),

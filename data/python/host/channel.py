@@ -1,0 +1,77 @@
+"""Messages to and from levin: JSON, with its length in front, over a socket; a descriptor may come with one."""
+
+import array
+import json
+import os
+import socket
+import struct
+import traceback
+
+SOURCE = "levin's data/python/host"  # the name of this code in tracebacks
+
+
+class Closed(BaseException):
+    """levin has closed the socket."""
+
+
+def plain(text):
+    """Text that JSON in UTF-8 can hold."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
+class Channel:
+    def __init__(self, descriptor):
+        self.socket = socket.socket(fileno=descriptor)
+        self.descriptor = None  # the one that came with the message being read
+
+    def read(self, count):
+        data = b""
+        while len(data) < count:
+            part, others, _, _ = self.socket.recvmsg(count - len(data), socket.CMSG_SPACE(4))
+            for level, kind, content in others:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    self.descriptor = struct.unpack("i", content[:4])[0]
+            if not part:
+                raise Closed
+            data += part
+        return data
+
+    def receive(self):
+        self.descriptor = None
+        (count,) = struct.unpack("<I", self.read(4))
+        return json.loads(self.read(count))
+
+    def send(self, message, descriptor=None):
+        """Sends a message and a descriptor, which is closed here."""
+        body = json.dumps(message).encode()
+        data = struct.pack("<I", len(body)) + body
+        rights = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        try:
+            while data:
+                data, rights = data[self.socket.sendmsg([data], rights):], []
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed from None
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def where(error):
+    """The file and line at which the user's code failed, and the traceback without the frames of this code."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}", ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != SOURCE]
+    frames = [frame for frame in frames if not frame.filename.startswith("<frozen importlib")]
+    if not frames:
+        return "", ""
+    own = [frame for frame in frames if os.path.dirname(frame.filename) in (OWN_FOLDER, "")] or frames
+    return f"{own[-1].filename}:{own[-1].lineno}, in {own[-1].name}", "".join(traceback.format_list(frames))
+
+
+OWN_FOLDER = ""  # of the user's file
+
+
+def error_message(error, sample=None):
+    place, trace = where(error)
+    what = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return {"error": {"what": plain(what), "where": plain(place), "trace": plain(trace), "sample": sample}}

@@ -1,0 +1,79 @@
+"""The generators of random, numpy and torch, as far as they are imported."""
+
+import ctypes
+import hashlib
+import random
+import struct
+import sys
+
+
+def seed_of(*numbers):
+    """64 bits that depend on whole numbers."""
+    packed = struct.pack(f"<{len(numbers)}Q", *(number & (2**64 - 1) for number in numbers))
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
+
+
+def numpy_state():
+    name, keys, *rest = sys.modules["numpy"].random.get_state()
+    return (name, keys.tobytes(), *rest)
+
+
+def numpy_mark():
+    """Bytes that differ once a number is drawn; the state itself is slow to get."""
+    generator = getattr(sys.modules["numpy"].random, "get_bit_generator", lambda: None)()
+    if type(generator).__name__ != "MT19937":
+        return numpy_state()
+    return ctypes.string_at(generator.ctypes.state_address, 625 * 4)
+
+
+def set_numpy_state(state):
+    import numpy
+
+    name, keys, *rest = state
+    numpy.random.set_state((name, numpy.frombuffer(keys, dtype=numpy.uint32), *rest))
+
+
+def torch_state():
+    state = sys.modules["torch"].default_generator.get_state()
+    return state.numpy().tobytes() if "numpy" in sys.modules else bytes(state.tolist())
+
+
+def set_torch_state(state):
+    import torch
+
+    torch.default_generator.set_state(torch.tensor(list(state), dtype=torch.uint8))
+
+
+# By module: what it has once it is imported whole, and how its generator is seeded.
+SEED = {
+    "random": ("seed", random.seed),
+    "numpy": ("random", lambda seed: sys.modules["numpy"].random.seed(seed % 2**32)),
+    "torch": ("default_generator", lambda seed: sys.modules["torch"].default_generator.manual_seed(seed)),
+}
+STATE = {"random": random.getstate, "numpy": numpy_state, "torch": torch_state}
+MARK = {**STATE, "numpy": numpy_mark}
+SET_STATE = {"random": random.setstate, "numpy": set_numpy_state, "torch": set_torch_state}
+
+
+def imported():
+    return [name for name, (part, _) in SEED.items() if hasattr(sys.modules.get(name), part)]
+
+
+def seed_generators(seed, names=tuple(SEED)):
+    for name in imported():
+        if name in names:
+            SEED[name][1](seed)
+
+
+def generator_states():
+    return {name: STATE[name]() for name in imported()}
+
+
+def generator_marks():
+    """Values that differ once a generator that was seeded has given a number."""
+    return {name: MARK[name]() for name in imported()}
+
+
+def set_generator_states(states):
+    for name, state in states.items():
+        SET_STATE[name](state)

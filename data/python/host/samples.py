@@ -1,0 +1,81 @@
+"""A worker that makes batches of the samples that levin names."""
+
+
+class SampleError(Exception):
+    def __init__(self, index):
+        self.index = index
+
+
+class Samples:
+    """Samples of which each is made as if all generators were seeded before it.
+
+    That takes time, and most samples draw from no generator. So a generator is seeded for each sample from the first
+    batch on that has drawn from it; that batch is made again.
+    """
+
+    def __init__(self, dataset, names, rank):
+        self.dataset, self.names = dataset, names
+        self.salt = [] if rank is None else [rank]  # of data sets that differ between ranks
+        self.drawing = set()  # the generators that samples have drawn from
+        self.collate = getattr(dataset, "collate_fn", None)
+        seed_generators(0)
+        self.marks = generator_marks()
+
+    def seed(self, key, numbers):
+        seed_generators(seed_of(*key, *self.salt, *numbers), self.drawing)
+
+    def get(self, indices, key):
+        if getattr(self.dataset, "__getitems__", None):
+            self.seed(key, indices)
+            return list(self.dataset.__getitems__(list(indices)))
+        samples = []
+        for index in indices:
+            if self.drawing:
+                self.seed(key, [index])
+            try:
+                samples.append(self.dataset[index])
+            except Exception as error:
+                raise SampleError(index) from error
+        return samples
+
+    def have_drawn(self):
+        """Whether generators have been drawn from for the first time; they are seeded from now on."""
+        before, self.marks = self.marks, generator_marks()
+        drawn = {name for name, mark in self.marks.items() if mark != before.get(name)} - self.drawing
+        self.drawing |= drawn
+        return bool(drawn)
+
+    def fetch(self, indices, key):
+        while True:
+            try:
+                samples = self.get(indices, key)
+            except SampleError:
+                if not self.have_drawn():
+                    raise
+            else:
+                if not self.have_drawn():
+                    return samples
+
+    def batch(self, indices, key):
+        samples = self.fetch(indices, key)
+        if not self.collate:
+            return collate(samples, self.names)
+        seed_generators(seed_of(*key, *self.salt, *indices))
+        fields = fields_of(self.collate(samples), self.names)
+        self.marks = generator_marks()
+        return fields
+
+
+def serve_samples(channel, dataset, names, rank):
+    samples, buffers = Samples(dataset, names, rank), Buffers()
+    writer = Writer(buffers)
+    while True:
+        request = channel.receive()
+        buffers.give_back(request["free"])
+        try:
+            fields = samples.batch(request["indices"], (request["seed"], request["epoch"]))
+            channel.send(*writer.write(fields))
+        except SampleError as error:
+            channel.send(error_message(error.__cause__, error.index))
+        except Exception as error:
+            channel.send(error_message(error))

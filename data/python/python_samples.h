@@ -1,0 +1,57 @@
+#pragma once
+#include <levin/data/dataset.h>
+#include <levin/data/python/python_host.h>
+#include <levin/data/python/python_worker.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+/// How workers of Python are used.
+struct PythonWorkerOptions {
+  int64_t workers = 1;         ///< at most
+  double timeout_seconds = 0;  ///< of one batch; 0: no limit
+  int64_t restarts = 1;        ///< of workers that have ended
+};
+
+/// Samples by index from a data set of Python that has `__len__` and `__getitem__`. Each call of `get_batch` is
+/// answered by a worker that is free.
+///
+/// Before each sample the generators of random, numpy and torch are as if seeded by (seed, epoch, index).
+class PythonSamples final : public Dataset {
+ public:
+  /// `rank` is that of data that differ between ranks, for which the random numbers do too.
+  PythonSamples(std::shared_ptr<PythonHost> host, Split split, PythonData data, PythonWorkerOptions options,
+                std::optional<int64_t> rank);
+
+  int64_t size() const override { return *data_.size; }
+  Batch get(int64_t index, Rng& rng) const override;
+  /// Throws levin::Error for an exception in Python, with its traceback; for a worker that has ended more often than
+  /// `restarts`; and for one that is late.
+  void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return data_.class_names; }
+
+ private:
+  std::unique_ptr<PythonWorker> take_worker() const;
+  void give_back(std::unique_ptr<PythonWorker> worker) const;
+  /// Throws the error being handled unless a worker may be started again.
+  void count_restart(const LostPythonWorker& error) const;
+
+  std::shared_ptr<PythonHost> host_;
+  Split split_;
+  PythonData data_;
+  PythonWorkerOptions options_;
+  std::optional<int64_t> rank_;
+  mutable std::mutex mutex_ = {};
+  mutable std::condition_variable is_free_ = {};
+  mutable std::vector<std::unique_ptr<PythonWorker>> free_ = {};
+  mutable int64_t started_ = 0, restarts_ = 0;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,76 @@
+#include <levin/data/python/python_worker.h>
+#include <levin/data/python/child_process.h>
+#include <levin/data/python/python_host.h>
+#include <poll.h>
+#include <signal.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace levin::data {
+namespace {
+
+/// How long an idle worker may take to end, and a late one to write its stack.
+constexpr double kGrace = 0.5;
+
+void wait_for_end(int watch, double seconds) {
+  pollfd one{watch, POLLIN, 0};
+  ::poll(&one, 1, static_cast<int>(seconds * 1000));
+}
+
+}  // namespace
+
+PythonWorker::PythonWorker(PythonHost& host, Channel channel, int64_t process)
+    : host_(host),
+      channel_(std::move(channel)),
+      process_(process),
+      watch_(watch_process(static_cast<::pid_t>(process))) {}
+
+PythonWorker::~PythonWorker() {
+  if (!has_ended_) end(kGrace);
+}
+
+/// Until the host has waited for the process, its number is its own.
+void PythonWorker::end(double grace) {
+  has_ended_ = true;
+  channel_.close();
+  if (grace > 0) wait_for_end(watch_.number(), grace);
+  ::kill(static_cast<::pid_t>(-process_), SIGKILL);
+  how_it_ended_ = host_.end_of_worker(process_);
+}
+
+void PythonWorker::send(nlohmann::ordered_json request) {
+  request["free"] = batches_.released();
+  channel_.send(request);  // if the worker has ended, the answer does not come, which says how it ended
+}
+
+nlohmann::ordered_json PythonWorker::receive(double seconds) {
+  nlohmann::ordered_json answer;
+  memory_.close();
+  const Received received = channel_.receive(watch_.number(), seconds, answer, memory_);
+  if (received == Received::TooLate) {
+    ::kill(static_cast<::pid_t>(process_), SIGQUIT);  // it writes where it stands
+    std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
+    end(0);
+    throw LatePythonWorker("data.timeout_seconds: ", host_.file(), " gave no batch for ", seconds,
+                           " seconds; its stack is above. Look for what it waits for, or raise the limit");
+  }
+  if (received == Received::Ended) {
+    end(0);
+    throw LostPythonWorker("a worker of ", host_.file(), " (process ", process_, ") ", how_it_ended_);
+  }
+  if (const auto error = answer.find("error"); error != answer.end())
+    throw Error(text_of_python_error(*error, host_.file()));
+  return answer;
+}
+
+Batch PythonWorker::batch(const nlohmann::ordered_json& answer) try {
+  return batches_.take(answer, std::move(memory_));
+} catch (const nlohmann::json::exception& error) {
+  throw Error(host_.file(), ": a worker's answer is not as levin's code writes it: ", error.what());
+}
+
+}  // namespace levin::data

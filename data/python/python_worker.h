@@ -1,0 +1,59 @@
+#pragma once
+#include <levin/core/system/error.h>
+#include <levin/data/batch.h>
+#include <levin/data/python/channel.h>
+#include <levin/data/python/shared_batches.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace levin::data {
+
+class PythonHost;
+
+/// A worker has ended, and does not answer.
+class LostPythonWorker : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A worker has not answered in time, and was killed.
+class LatePythonWorker : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A process that makes batches of the data of a PythonHost. Used by one thread at a time.
+class PythonWorker {
+ public:
+  PythonWorker(PythonHost& host, Channel channel, int64_t process);
+  /// Ends the process, and all that it has started.
+  ~PythonWorker();
+  PythonWorker(const PythonWorker&) = delete;
+  PythonWorker& operator=(const PythonWorker&) = delete;
+
+  /// Sends a request, to which the buffers that are free are added.
+  void send(nlohmann::ordered_json request);
+  /// Waits for the answer to the first request without one, `seconds` at most unless that is 0. Throws levin::Error
+  /// with the traceback for an exception in Python, after which the worker continues; LostPythonWorker;
+  /// LatePythonWorker.
+  nlohmann::ordered_json receive(double seconds);
+  /// Returns the batch of the newest answer. Throws levin::Error for one that does not fit its memory.
+  Batch batch(const nlohmann::ordered_json& answer);
+
+ private:
+  /// Lets it end by itself for so many seconds, kills it, and asks the host how it ended.
+  void end(double grace);
+
+  PythonHost& host_;
+  Channel channel_;
+  int64_t process_;
+  Descriptor watch_;
+  Descriptor memory_ = {};  // that came with the newest answer
+  SharedBatches batches_ = {};
+  bool has_ended_ = false;
+  std::string how_it_ended_ = {};
+};
+
+}  // namespace levin::data

@@ -1,0 +1,43 @@
+#pragma once
+#include <levin/data/tables/hdf5_handle.h>
+#include <levin/data/tables/owned_column.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+/// What the values of a data set are.
+enum class Hdf5Kind { Number, Bool, FixedText, Text, List, Other };
+
+/// A data set: its values' type, and its shape.
+struct Hdf5Column {
+  std::string name = {};
+  Hdf5Kind kind = Hdf5Kind::Other;
+  std::string format = {};  ///< of a number, or of those in lists
+  std::vector<hsize_t> shape = {};
+  hsize_t chunk_rows = 0;  ///< 0: not in chunks
+
+  int64_t rows() const { return static_cast<int64_t>(shape.front()); }
+  /// Returns the values of a row.
+  int64_t width() const;
+  /// Returns the bytes of a row in memory; of texts and lists those of their places.
+  int64_t row_bytes() const { return width() * item_bytes; }
+  int64_t item_bytes = 0;
+};
+
+/// Returns the bytes of a number with this format.
+int64_t item_bytes_of(const std::string& format);
+/// Describes an open data set with at least one dimension. Throws std::runtime_error for one that lies in other files.
+Hdf5Column describe_hdf5(hid_t dataset, const std::string& name);
+/// Returns the column's type.
+OwnedType type_of(const Hdf5Column& column);
+/// Reads rows [begin, begin + count). Throws std::runtime_error.
+OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count);
+
+/// Throws std::runtime_error if a description, or values of `count` rows, are none that the two functions above make.
+void check_description(const Hdf5Column& column);
+void check_values(const OwnedColumn& values, const Hdf5Column& column, int64_t count);
+
+}  // namespace levin::data

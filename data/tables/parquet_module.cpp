@@ -1,0 +1,193 @@
+// The module that reads Parquet files, by Arrow's library: levin opens it when a Parquet data set is first made.
+#include <arrow/c/bridge.h>
+#include <arrow/memory_pool.h>
+#include <arrow/record_batch.h>
+#include <arrow/table.h>
+#include <arrow/type.h>
+#include <levin/data/tables/module_errors.h>
+#include <levin/data/tables/module_interface.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::data {
+namespace {
+
+// The same structs, by Arrow's names.
+static_assert(sizeof(ColumnSchema) == sizeof(ArrowSchema) && sizeof(ColumnArray) == sizeof(ArrowArray));
+
+constexpr int64_t kLeastMemory = int64_t{1} << 30, kMostBytesPerByte = 1000;
+
+void check(const arrow::Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.message());
+}
+
+template <class T>
+T value_of(arrow::Result<T> result) {
+  check(result.status());
+  return std::move(result).ValueUnsafe();
+}
+
+/// Makes a limit for the memory of a file's values. It is never freed: a thread of Arrow may let go of a value after
+/// the call that read it has returned.
+arrow::MemoryPool* make_pool(int64_t most_bytes) {
+  static std::mutex mutex;
+  static auto& pools = *new std::deque<arrow::CappedMemoryPool>();
+  const std::lock_guard lock(mutex);
+  return &pools.emplace_back(arrow::default_memory_pool(), most_bytes);
+}
+
+struct ParquetFile {
+  std::string path = {};
+  int64_t bytes = 0;
+  arrow::MemoryPool* pool = nullptr;
+  std::shared_ptr<parquet::FileMetaData> metadata = {};
+  /// Of each column, its leaves: a nested one has a leaf for each number in it.
+  std::vector<std::vector<int>> leaves = {};
+  std::vector<int64_t> selected = {};
+};
+
+/// Opens the file again: so there are no more open files than threads that read.
+std::unique_ptr<parquet::arrow::FileReader> reader_of(const ParquetFile& file) {
+  parquet::arrow::FileReaderBuilder builder;
+  check(builder.OpenFile(file.path, /*memory_map=*/false, parquet::ReaderProperties(file.pool), file.metadata));
+  parquet::ArrowReaderProperties properties;
+  properties.set_use_threads(true);
+  const parquet::SchemaDescriptor& schema = *builder.raw_reader()->metadata()->schema();
+  // Texts that come again are read as numbers of a dictionary.
+  for (int leaf = 0; leaf < schema.num_columns(); ++leaf) {
+    const parquet::ColumnDescriptor& column = *schema.Column(leaf);
+    if (column.physical_type() == parquet::Type::BYTE_ARRAY && column.path()->ToDotVector().size() == 1 &&
+        column.converted_type() == parquet::ConvertedType::UTF8)
+      properties.set_read_dictionary(leaf, true);
+  }
+  builder.memory_pool(file.pool)->properties(properties);
+  return value_of(builder.Build());
+}
+
+void check_row_groups(const ParquetFile& file) {
+  const int64_t most = file.bytes * kMostValuesPerByte;
+  for (int group = 0; group < file.metadata->num_row_groups(); ++group) {
+    const int64_t rows = file.metadata->RowGroup(group)->num_rows();
+    if (rows < 0 || rows > most)
+      throw std::runtime_error("row group " + std::to_string(group) + " is said to have " + std::to_string(rows) +
+                               " rows, more than the file's " + std::to_string(file.bytes) + " bytes can hold");
+  }
+}
+
+const char* open_file(const char* path, void** opened, ColumnSchema* columns) {
+  return text_of_exception([&] {
+    auto file = std::make_unique<ParquetFile>();
+    file->path = path;
+    file->bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+    file->pool = make_pool(kLeastMemory + file->bytes * kMostBytesPerByte);
+    const auto reader = reader_of(*file);
+    file->metadata = reader->parquet_reader()->metadata();
+    check_row_groups(*file);
+    std::shared_ptr<arrow::Schema> schema;
+    check(reader->GetSchema(&schema));
+    const parquet::SchemaDescriptor& described = *file->metadata->schema();
+    file->leaves.resize(static_cast<size_t>(schema->num_fields()));
+    for (int leaf = 0; leaf < described.num_columns(); ++leaf) {
+      const int column = described.group_node()->FieldIndex(*described.GetColumnRoot(leaf));
+      if (column < 0 || column >= schema->num_fields()) throw std::runtime_error("its schema contradicts itself");
+      file->leaves[static_cast<size_t>(column)].push_back(leaf);
+    }
+    check(arrow::ExportSchema(*schema, reinterpret_cast<ArrowSchema*>(columns)));
+    *opened = file.release();
+  });
+}
+
+void close_file(void* file) { delete static_cast<ParquetFile*>(file); }
+
+const char* select_columns(void* file, const int64_t* columns, int64_t count) {
+  return text_of_exception([&] { static_cast<ParquetFile*>(file)->selected.assign(columns, columns + count); });
+}
+
+int64_t block_count(const void* file) { return static_cast<const ParquetFile*>(file)->metadata->num_row_groups(); }
+
+int64_t row_count(const void* file, int64_t block) {
+  return static_cast<const ParquetFile*>(file)->metadata->RowGroup(static_cast<int>(block))->num_rows();
+}
+
+int64_t width_of(const parquet::ColumnDescriptor& column) {
+  switch (column.physical_type()) {
+    case parquet::Type::BOOLEAN:
+      return 1;
+    case parquet::Type::INT32:
+    case parquet::Type::FLOAT:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+int64_t byte_count(const void* opened, int64_t block) {
+  const auto& file = *static_cast<const ParquetFile*>(opened);
+  int64_t bytes = 0;
+  try {
+    const auto group = file.metadata->RowGroup(static_cast<int>(block));
+    for (const int64_t column : file.selected)
+      for (const int leaf : file.leaves[static_cast<size_t>(column)]) {
+        const int64_t most = file.bytes * kMostValuesPerByte;
+        const int64_t values = std::clamp<int64_t>(group->ColumnChunk(leaf)->num_values(), 0, most);
+        bytes += values * width_of(*file.metadata->schema()->Column(leaf));
+      }
+  } catch (const std::exception&) {
+    return bytes;  // reading says what is wrong
+  }
+  return bytes;
+}
+
+const char* read_columns(const void* opened, int64_t block, const int64_t* columns, int64_t count,
+                         ColumnArray* values) {
+  return text_of_exception([&] {
+    const auto& file = *static_cast<const ParquetFile*>(opened);
+    std::vector<int> leaves;
+    std::vector<int64_t> in_file(columns, columns + count);  // the table has its columns in the file's order
+    std::ranges::sort(in_file);
+    for (const int64_t column : in_file) {
+      const std::vector<int>& own = file.leaves[static_cast<size_t>(column)];
+      leaves.insert(leaves.end(), own.begin(), own.end());
+    }
+    const auto reader = reader_of(file);
+    const auto table = value_of(reader->ReadRowGroup(static_cast<int>(block), leaves));
+    const auto batch = value_of(table->CombineChunksToBatch(file.pool));
+    check(batch->Validate());
+    const int64_t rows = row_count(opened, block);
+    if (batch->num_rows() != rows || batch->num_columns() != count)
+      throw std::runtime_error("holds " + std::to_string(batch->num_rows()) + " rows, and should hold " +
+                               std::to_string(rows));
+    std::vector<int> order;
+    for (int64_t i = 0; i < count; ++i)
+      order.push_back(static_cast<int>(std::ranges::find(in_file, columns[i]) - in_file.begin()));
+    check(arrow::ExportRecordBatch(*value_of(batch->SelectColumns(order)), reinterpret_cast<ArrowArray*>(values)));
+  });
+}
+
+constexpr ModuleFunctions kParquetModule = {.version = kTableModuleVersion,
+                                            .open = open_file,
+                                            .close = close_file,
+                                            .select = select_columns,
+                                            .block_count = block_count,
+                                            .row_count = row_count,
+                                            .byte_count = byte_count,
+                                            .read = read_columns};
+
+}  // namespace
+}  // namespace levin::data
+
+extern "C" __attribute__((visibility("default"))) const levin::data::ModuleFunctions* levin_table_module() {
+  return &levin::data::kParquetModule;
+}

@@ -1,0 +1,99 @@
+// Reads damaged copies of a file as a data set of tables. Only UsageError is allowed, and is caught: a crash, another
+// exception or a hang is a fault. Lists are in a field `ids`, but for HDF5, which has none.
+//
+//   tables_fuzz CLASS FILE COUNT SEED
+//     Prints how many copies were refused. CLASS is Parquet, Hdf5 or JsonLines. The copy that is read lies in the
+//     current folder, as damaged.bin, so that it is there after a crash.
+#include <levin/core/system/error.h>
+#include <levin/data/datasets/hdf5.h>
+#include <levin/data/datasets/json_lines.h>
+#include <levin/data/datasets/parquet.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+namespace {
+
+using Random = std::mt19937_64;
+
+size_t below(Random& random, size_t count) { return static_cast<size_t>(random() % count); }
+
+/// Changes bytes, sizes (runs of 0 or 255), cuts the file, or puts a part of it elsewhere.
+std::string damaged(std::string bytes, Random& random) {
+  const size_t changes = 1 + below(random, 6);
+  for (size_t i = 0; i < changes && !bytes.empty(); ++i) {
+    const size_t at = below(random, 2) ? below(random, bytes.size())
+                                       : bytes.size() - 1 - below(random, std::min<size_t>(bytes.size(), 600));
+    const size_t run = std::min<size_t>(1 + below(random, 8), bytes.size() - at);
+    switch (below(random, 8)) {
+      case 0:
+        bytes.replace(at, run, run, '\xff');
+        break;
+      case 1:
+        bytes.replace(at, run, run, '\0');
+        break;
+      case 2:
+        if (below(random, 8) == 0) bytes.resize(at);
+        break;
+      case 3:
+        bytes.replace(at, run, bytes.substr(below(random, bytes.size()), run));
+        break;
+      case 4:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8)));
+        break;
+      default:
+        bytes[at] = static_cast<char>(random());
+    }
+  }
+  return bytes;
+}
+
+template <class Module>
+void read_all(const std::string& file, bool has_lists) {
+  typename Module::Options options;
+  options.table.files = {file};
+  options.table.columns.missing = "zero";
+  if (has_lists) options.table.columns.field_options.pad = {{"ids", 0}};
+  options.batch_size = 7;
+  options.shuffle = false;
+  Module module(options);
+  module.setup(levin::Stage::Fit);
+  const levin::data::Loaders loaders = module.train_dataloader();
+  constexpr int kMostBatches = 50;
+  for (int i = 0; i < kMostBatches && loaders[0].next(); ++i) {
+  }
+}
+
+void read_as(const std::string& name, const std::string& file) {
+  if (name == "Parquet") return read_all<levin::data::Parquet>(file, true);
+  if (name == "Hdf5") return read_all<levin::data::Hdf5>(file, false);
+  return read_all<levin::data::JsonLines>(file, true);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  std::ifstream in(argv[2], std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  read_as(argv[1], argv[2]);  // the whole file can be read
+  constexpr unsigned kMostSeconds = 120;
+  int64_t refused = 0;
+  const int64_t count = std::stoll(argv[3]);
+  for (int64_t i = 0; i < count; ++i) {
+    Random random(std::stoull(argv[4]) * 1000003 + static_cast<uint64_t>(i));
+    std::ofstream("damaged.bin", std::ios::binary) << damaged(whole, random);
+    alarm(kMostSeconds);
+    try {
+      read_as(argv[1], "damaged.bin");
+    } catch (const levin::UsageError&) {
+      ++refused;
+    }
+  }
+  std::printf("%lld of %lld refused\n", static_cast<long long>(refused), static_cast<long long>(count));
+  return 0;
+}
