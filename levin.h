@@ -293,6 +293,7 @@
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/loggers/mlflow_logger.h>
+#include <levin/trainer/loggers/otlp_logger.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/loggers/wandb_logger.h>

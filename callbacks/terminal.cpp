@@ -1,4 +1,5 @@
 #include <levin/callbacks/terminal.h>
+#include <levin/callbacks/utf8_locale.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,7 +16,8 @@ std::string_view environment(const char* name) {
   return value ? value : "";
 }
 
-/// Reads the locale from the environment, since only the program may call setlocale.
+}  // namespace
+
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value(environment(name));
@@ -25,8 +27,6 @@ bool locale_is_utf8() {
   }
   return false;
 }
-
-}  // namespace
 
 Terminal::Terminal() {
   const std::string_view terminal = environment("TERM");

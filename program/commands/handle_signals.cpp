@@ -1,6 +1,9 @@
 #include <levin/program/commands/handle_signals.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/core/system/slurm.h>
+#include <levin/trainer/launch/environment.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -34,8 +37,23 @@ std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& o
           {SIGUSR2, action_of(options.on_sigusr2)}};
 }
 
+void HandleSignals::on_fit_start(Run& run) {
+  if (takes_requests_ && run.comm().is_global_zero()) asked_.emplace(run.folder());
+}
+
+void HandleSignals::take_stop_request(const Run& run) {
+  if (!asked_ || asked_->now() != RunRequest::Stop) return;
+  asked_.reset();
+  clear_run_requests(run.folder());
+  // A supervisor passes the signal on to its ranks, and does not take their end for a failure then.
+  const std::optional<LaunchEnvironment> ranks = find_launch_environment();
+  ::kill(ranks && ranks->launcher == "levin" ? ::getppid() : ::getpid(), SIGTERM);
+}
+
 void HandleSignals::handle(Run& run) {
-  if (take_save_signal() && saves_) run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt"});
+  take_stop_request(run);
+  if (take_save_signal() && saves_)
+    run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt", .upload_to = ModelCheckpoint::upload_folder(run)});
   // Wait for the end of the accumulation window, so that its gradients are in a step.
   if (received_signal() == 0 || run.state().window.position != 0 || !saved_.empty()) return;
   stop(run);
@@ -48,7 +66,7 @@ void HandleSignals::stop(Run& run) {
       requeue_is_asked() ? "hpc_ckpt_" + std::to_string(slurm_restarts() + 1) + ".ckpt" : "on_signal.ckpt";
   saved_ = run.checkpoint_folder() / name;
   run_folder_ = run.folder();
-  run.save_checkpoint(name, {.link_as = "last.ckpt"});
+  run.save_checkpoint(name, {.link_as = "last.ckpt", .upload_to = ModelCheckpoint::upload_folder(run)});
 }
 
 void HandleSignals::on_train_batch_end(Run& run) { handle(run); }

@@ -3,9 +3,11 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
 #include <levin/trainer/options/trainer_options.h>
+#include <levin/trainer/run_folder/run_request.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,11 +24,14 @@ class Interrupted : public Error {
 std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options);
 
 /// Handles the signals that SignalGuard has recorded: saves checkpoints; saves and ends a fit after the current step
-/// or, inside a validation, after the current batch; ends an evaluation after the current batch.
+/// or, inside a validation, after the current batch; ends an evaluation after the current batch. What a viewer asks by
+/// RunRequest::Stop is the same as SIGTERM.
 class HandleSignals : public Callback {
  public:
-  /// `saves`: the run writes checkpoints.
-  HandleSignals(bool is_fit, bool saves) : is_fit_(is_fit), saves_(saves) {}
+  /// `saves`: the run writes checkpoints. `takes_requests`: SIGTERM is handled, so that RunRequest::Stop can be.
+  HandleSignals(bool is_fit, bool saves, bool takes_requests)
+      : is_fit_(is_fit), saves_(saves), takes_requests_(takes_requests) {}
+  void on_fit_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_end(Run& run) override;
   void on_validation_batch_end(Run& run) override;
@@ -40,9 +45,11 @@ class HandleSignals : public Callback {
 
  private:
   void handle(Run& run);
+  void take_stop_request(const Run& run);
   void stop(Run& run);
   void end_evaluation() const;
-  bool is_fit_, saves_;
+  bool is_fit_, saves_, takes_requests_;
+  std::optional<RunRequestReader> asked_ = {};  ///< set if requests are taken
   std::filesystem::path saved_ = {}, run_folder_ = {};
 };
 

@@ -11,6 +11,7 @@
 #include <levin/program/cli/report.h>
 #include <levin/program/cli/shell_word.h>
 #include <levin/program/commands/dry_run.h>
+#include <levin/program/commands/fit_view.h>
 #include <levin/program/commands/handle_signals.h>
 #include <levin/program/commands/prediction_file.h>
 #include <levin/program/commands/tune_config.h>
@@ -172,7 +173,7 @@ int run_with_options(const std::string& command, ReadOptions options, const RunF
       data && command != "fit" && flags.ckpt_path.empty() && !weights.empty())
     data::use_learned_section(*data, learned_from_data_in(weights), weights);
   const bool saves = options.resolved.saves_checkpoints() && !dry_run;
-  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves);
+  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves, options.trainer.handle_signals);
   const auto findings = std::make_shared<DryRunFindings>();
   std::unique_ptr<Trainer> made;
   if (dry_run) {
@@ -183,6 +184,7 @@ int run_with_options(const std::string& command, ReadOptions options, const RunF
   } else {
     std::vector<CallbackEntry> own = {signals};
     if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit") own.emplace_back(rung);
+    if (const auto tell = TellRunFolder::of_environment(); tell && command == "fit") own.emplace_back(tell);
     made = Trainer::Impl::make({options.resolved.with_callbacks(own), std::move(placement)});
   }
   Trainer& trainer = *made;

@@ -22,6 +22,9 @@ struct ServeFlags {
   std::string token = LEVIN_OPTION(token, "",
                                    "Who opens the page must know it. For another address than this machine's there is "
                                    "always one, and it is drawn if none is given; the address that is printed has it");
+  bool control = LEVIN_OPTION(control, false,
+                              "The pages can pause, continue and stop runs. There is always a token then, as for "
+                              "another address than this machine's");
   std::vector<std::string> allow_host =
       LEVIN_OPTION(allow_host, {}, "Names by which browsers may reach the server, such as that of a proxy");
 };
@@ -32,13 +35,15 @@ int run_serve(const ServeFlags& flags, const Words& words) {
                                  .host = flags.host,
                                  .port = flags.port,
                                  .token = flags.token,
-                                 .allowed_hosts = flags.allow_host};
+                                 .allowed_hosts = flags.allow_host,
+                                 .can_ask = flags.control};
   if (!fs::is_directory(options.root))
     throw UsageError("levin serve: ", options.root.string(), ": there is no such folder");
   if (options.token.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
       std::string::npos)
     throw UsageError("--token: expected letters, digits, - and _ alone");
-  if (!runs::is_local(options.host) && options.token.empty()) options.token = make_secret().substr(0, kTokenSize);
+  if ((options.can_ask || !runs::is_local(options.host)) && options.token.empty())
+    options.token = make_secret().substr(0, kTokenSize);
   const SignalGuard guard({{SIGTERM, SignalAction::Stop}, {SIGINT, SignalAction::Stop}});
   const bool has_ended = runs::serve_runs(
       options,
@@ -57,7 +62,8 @@ Command serve_command() {
       {.name = "serve",
        .summary = "Show the runs in a folder and below it in a browser, and follow those that run",
        .usage = "[FOLDER]",
-       .about = R"(The server reads runs alone, and writes nothing. Ctrl-C ends it. For a run on another machine,
+       .about =
+           R"(The server reads runs alone, and writes nothing unless --control is given. Ctrl-C ends it. For a run on another machine,
 forward the port: ssh -L 8765:127.0.0.1:8765 MACHINE)",
        .most = 1,
        .values = {{"host", "ADDRESS"}, {"allow_host", "NAME..."}}},

@@ -266,6 +266,12 @@ std::optional<Monitor> monitor_of(const Json& callback) {
   return Monitor{metric, callback.value("mode", Json()) == "max" ? MetricMode::Max : MetricMode::Min};
 }
 
+std::string RecordedRun::shown_status() const {
+  if (is_paused) return request == RunRequest::Pause ? "paused" : "paused, continues soon";
+  if (request == RunRequest::None) return status;
+  return status + (request == RunRequest::Pause ? ", pauses soon" : ", stops soon");
+}
+
 std::optional<double> RecordedRun::last(const std::string& metric) const {
   const auto found = metrics.find(metric);
   if (found == metrics.end() || found->second.values.empty()) return {};
@@ -322,6 +328,10 @@ RecordedRun read_run(const fs::path& folder) {
   read_classifications(run);
   read_samples(run);
   run.status = status_of(run);
+  if (run.status == "running") {
+    run.request = read_run_request(folder);
+    run.is_paused = is_marked_paused(folder);
+  }
   return run;
 }
 

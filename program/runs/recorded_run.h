@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/metric_mode.h>
+#include <levin/trainer/run_folder/run_request.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +51,8 @@ struct Classification {
 struct RecordedRun {
   std::filesystem::path folder = {};
   std::string status = {};                   ///< "running", "killed", or that of summary.json: "completed", ...
+  bool is_paused = false;                    ///< it runs, and stands still
+  RunRequest request = RunRequest::None;     ///< what is asked of a run that runs
   nlohmann::ordered_json config = nullptr;   ///< null if it is missing or damaged
   nlohmann::ordered_json summary = nullptr;  ///< null unless the run has ended
   nlohmann::ordered_json sessions = nlohmann::ordered_json::array();  ///< of environment.json: where each session ran
@@ -65,6 +68,8 @@ struct RecordedRun {
   std::vector<std::string> problems = {};  ///< what could not be read, for people
   bool is_unread = false;                  ///< the system did not read a file that may well be whole
 
+  /// Returns the status for people, with what a viewer has asked: "running", "paused", "running, pauses soon", ...
+  std::string shown_status() const;
   /// Returns an option of the trainer, as its config has it; null if it is not there.
   nlohmann::ordered_json option(const char* name) const;
   /// Returns the last value of a metric.

@@ -75,7 +75,7 @@ Json metrics_of(const RecordedRun& run, const CheckpointFile& file) {
 
 Json json_of(const RecordedRun& run, size_t most_points) {
   Json json = {{"name", run.folder.lexically_normal().generic_string()},
-               {"status", run.status},
+               {"status", run.shown_status()},
                {"epoch", run.epoch},
                {"step", run.step},
                {"seconds", run.seconds},

@@ -2,6 +2,7 @@
 #include <levin/core/system/error.h>
 #include <levin/program/runs/run_folders.h>
 #include <levin/trainer/run_folder/run_lock.h>
+#include <levin/trainer/run_folder/run_request.h>
 
 #include <algorithm>
 #include <system_error>
@@ -14,10 +15,12 @@ namespace fs = std::filesystem;
 /// Describes the state of a run's files: if it is the same, so is the run.
 std::string stamp_of(const fs::path& folder) {
   std::string stamp;
-  for (const char* file : {"metrics.jsonl", "metrics.csv", "summary.json", "config.json", "checkpoints"}) {
+  for (const char* file :
+       {"metrics.jsonl", "metrics.csv", "summary.json", "config.json", "checkpoints", kRequestFile, kPausedFile}) {
     std::error_code error;
     const fs::file_time_type time = fs::last_write_time(folder / file, error);
     if (error) continue;
+    stamp += file[0];
     stamp += std::to_string(time.time_since_epoch().count()) + "-";
     if (const uintmax_t bytes = fs::file_size(folder / file, error); !error) stamp += std::to_string(bytes) + "-";
   }

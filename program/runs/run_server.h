@@ -13,6 +13,7 @@ struct RunServerOptions {
   int64_t port = 0;                             ///< 0: a free one
   std::string token = {};                       ///< without it a request is refused; empty: none is asked for
   std::vector<std::string> allowed_hosts = {};  ///< names in the header Host, besides those of `host`
+  bool can_ask = false;                         ///< who has the token may pause and stop runs; needs a token
 };
 
 /// Returns whether only this machine reaches the address: 127.0.0.1, ::1 or localhost.
@@ -23,10 +24,11 @@ bool is_local(const std::string& host);
 /// another name that a resolver sends here (DNS rebinding) does not.
 bool is_own_name(const std::string& header, const RunServerOptions& options);
 
-/// Serves pages of the runs below a folder, and nothing else of it: a list, and the report of a run, which follows it
-/// while it runs. Calls `ready` with the address once it listens, and returns when `ends` does, which is asked ten
-/// times a second. Returns false if it is still reading a run a second later, in a thread that goes on; the process
-/// should end then without waiting. What it holds for clients is limited (HttpFront).
+/// Serves pages of the runs below a folder, and nothing else of it: a list, and the report of one or several runs,
+/// which follows them while they run. With `can_ask` a POST to /api/ask pauses a run, lets it continue, or stops it.
+/// Calls `ready` with the address once it listens, and returns when `ends` does, which is asked ten times a second.
+/// Returns false if it is still reading a run a second later, in a thread that goes on; the process should end then
+/// without waiting. What it holds for clients is limited (HttpFront).
 ///
 /// Throws levin::UsageError if the address cannot be listened on.
 bool serve_runs(const RunServerOptions& options, const std::function<void(const std::string& address)>& ready,

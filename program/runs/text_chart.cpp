@@ -1,9 +1,11 @@
 #include <levin/program/runs/text_chart.h>
+#include <levin/program/runs/chart_canvas.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 namespace levin::runs {
@@ -13,69 +15,123 @@ constexpr size_t kLabelWidth = 10;
 
 std::string label_of(double value) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%9.4g ", value);
+  for (const int digits : {4, 2}) {
+    std::snprintf(text, sizeof(text), "%9.*g ", digits, value);
+    if (std::strlen(text) == kLabelWidth) break;  // "-1.234e-100" is too long
+  }
   return text;
 }
 
-/// Appends the UTF-8 text of U+2800 + `dots`.
-void append_braille(std::string& text, uint8_t dots) {
-  text += '\xE2';
-  text += static_cast<char>(0xA0 + (dots >> 6));
-  text += static_cast<char>(0x80 + (dots & 0x3F));
-}
+/// A range of finite numbers; empty until a number is added.
+struct ChartRange {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
 
-/// A picture of dots, two columns and four lines in each letter.
-class Dots {
- public:
-  Dots(size_t width, size_t height) : width_(width), letters_(width * height) {}
-  void set(size_t x, size_t y) {
-    constexpr uint8_t kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    letters_[y / 4 * width_ + x / 2] |= kBits[y % 4][x % 2];
-  }
-  std::string line(size_t y) const {
-    std::string text;
-    for (size_t x = 0; x < width_; ++x) append_braille(text, letters_[y * width_ + x]);
-    return text;
-  }
-
- private:
-  size_t width_;
-  std::vector<uint8_t> letters_;
-};
-
-}  // namespace
-
-std::vector<std::string> text_chart(const Series& series, size_t width, size_t height) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const double value : series.values) {
-    if (!std::isfinite(value)) continue;
+  void add(double value) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  if (low > high) return {"no finite value"};
-  const size_t columns = std::max<size_t>(width, kLabelWidth + 2) - kLabelWidth;
-  Dots dots(columns, height);
-  const double first = static_cast<double>(series.steps.front());
-  const double span = std::max(1.0, static_cast<double>(series.steps.back()) - first);
-  const size_t last_x = columns * 2 - 1, last_y = height * 4 - 1;
-  // Halves, since the difference of two large numbers may be infinite.
-  const double range = high / 2 - low / 2;
-  for (size_t i = 0; i < series.values.size(); ++i) {
-    const double value = series.values[i];
-    if (!std::isfinite(value)) continue;
-    const double x = (static_cast<double>(series.steps[i]) - first) / span * static_cast<double>(last_x);
-    const double y =
-        range > 0 ? (high / 2 - value / 2) / range * static_cast<double>(last_y) : static_cast<double>(last_y) / 2;
-    dots.set(static_cast<size_t>(std::clamp(std::round(x), 0.0, static_cast<double>(last_x))),
-             static_cast<size_t>(std::clamp(std::round(y), 0.0, static_cast<double>(last_y))));
+  bool is_empty() const { return low > high; }
+  /// Returns the number at a share of the range, from 0 to 1. The difference of two large numbers may be infinite.
+  double at(double share) const { return low * (1 - share) + high * share; }
+  /// Returns the share at which a number lies; in the middle of a range of one number.
+  double share(double value) const { return high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.5; }
+};
+
+/// The points of a curve whose values are finite.
+struct ChartPoints {
+  std::vector<double> x = {}, y = {};
+};
+
+ChartPoints points_of(const ChartCurve& curve, const ChartStyle& style) {
+  const Series& series = *curve.series;
+  const std::vector<double> values = smoothed(series.values, style.smoothing);
+  ChartPoints points;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double x = style.by_seconds ? series.seconds[i] : static_cast<double>(series.steps[i]);
+    if (!std::isfinite(values[i]) || !std::isfinite(x)) continue;
+    points.x.push_back(x);
+    points.y.push_back(values[i]);
+  }
+  return points;
+}
+
+bool are_positive(const std::vector<ChartPoints>& all) {
+  return std::ranges::all_of(
+      all, [](const ChartPoints& one) { return std::ranges::all_of(one.y, [](double value) { return value > 0; }); });
+}
+
+/// Returns the line below a chart: its first and last step, as far apart as there is room.
+std::string axis_line(const ChartRange& shown, const ChartStyle& style) {
+  const auto text_of = [&](double at) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.7g", at);
+    return std::string(text);
+  };
+  const std::string first = text_of(shown.low), last = text_of(shown.high) + (style.by_seconds ? " s" : "");
+  const size_t room = std::max(style.width, kLabelWidth) - kLabelWidth, used = first.size() + last.size();
+  const std::string indent(kLabelWidth, ' ');
+  return used < room ? indent + first + std::string(room - used, ' ') + last : indent + last.substr(0, room);
+}
+
+}  // namespace
+
+std::vector<double> smoothed(const std::vector<double>& values, double weight) {
+  if (weight <= 0) return values;
+  std::vector<double> means;
+  means.reserve(values.size());
+  double mean = 0, total = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      means.push_back(value);
+      continue;
+    }
+    mean = mean * weight + value * (1 - weight);
+    total = total * weight + 1 - weight;
+    means.push_back(mean / total);
+  }
+  return means;
+}
+
+std::vector<std::string> text_chart(const std::vector<ChartCurve>& curves, const ChartStyle& style) {
+  std::vector<ChartPoints> all;
+  ChartRange steps, values;
+  for (const ChartCurve& curve : curves) all.push_back(points_of(curve, style));
+  const bool is_log = style.is_log && are_positive(all);
+  for (ChartPoints& points : all) {
+    for (const double x : points.x) steps.add(x);
+    if (is_log)
+      for (double& y : points.y) y = std::log10(y);
+  }
+  if (steps.is_empty()) return {"no finite value"};
+  const ChartRange shown{steps.at(style.from), steps.at(style.to)};
+  for (const ChartPoints& points : all)
+    for (size_t i = 0; i < points.x.size(); ++i)
+      if (points.x[i] >= shown.low && points.x[i] <= shown.high) values.add(points.y[i]);
+  if (values.is_empty()) return {"no value in this part"};
+
+  ChartCanvas canvas(std::max(style.width, kLabelWidth + 2) - kLabelWidth, style.height, style.is_ascii);
+  const auto last_x = static_cast<double>(canvas.dots_across() - 1),
+             last_y = static_cast<double>(canvas.dots_down() - 1);
+  std::string letters;
+  std::vector<std::string> colours;
+  for (size_t i = 0; i < all.size(); ++i) {
+    letters += curves[i].letter;
+    colours.push_back(curves[i].colour);
+    const auto x_of = [&](size_t at) { return shown.share(all[i].x[at]) * last_x; };
+    const auto y_of = [&](size_t at) { return (1 - values.share(all[i].y[at])) * last_y; };
+    for (size_t at = 0; at < all[i].x.size(); ++at) {
+      const size_t before = at == 0 ? 0 : at - 1;
+      canvas.line(x_of(before), y_of(before), x_of(at), y_of(at), static_cast<uint8_t>(i));
+    }
   }
   std::vector<std::string> lines;
-  for (size_t y = 0; y < height; ++y) {
-    const std::string label = y == 0                          ? label_of(high)
-                              : y + 1 == height && low < high ? label_of(low)
-                                                              : std::string(kLabelWidth, ' ');
-    lines.push_back(label + dots.line(y));
+  for (size_t y = 0; y < style.height; ++y) {
+    const double value = y == 0 ? values.high : values.low;
+    const bool has_label = y == 0 || (y + 1 == style.height && values.low < values.high);
+    lines.push_back((has_label ? label_of(is_log ? std::pow(10, value) : value) : std::string(kLabelWidth, ' ')) +
+                    canvas.text(y, letters, colours));
   }
+  if (style.has_axis) lines.push_back(axis_line(shown, style));
   return lines;
 }
 

@@ -84,8 +84,10 @@ void show_run(const RecordedRun& run) {
     expect(thin.values.size() <= std::max<size_t>(series.values.size(), 20) &&
                thin.steps.front() == series.steps.front() && thin.steps.back() == series.steps.back(),
            "of a metric that is thinned the ends stay");
-    for (const std::string& line : runs::text_chart(series, 60, 5))
-      expect(runs::printable(line) == line, "a chart controls no terminal");
+    for (const bool is_log : {false, true})
+      for (const std::string& line : runs::text_chart(
+               {{.series = &series}}, {.width = 60, .is_log = is_log, .has_axis = true, .smoothing = 0.5, .from = 0.5}))
+        expect(runs::printable(line) == line, "a chart controls no terminal");
     run.best({.metric = name, .mode = levin::MetricMode::Max});
     run.last(name);
   }

@@ -2,6 +2,7 @@
 #include <levin/trainer/loggers/csv_logger.h>
 #include <levin/trainer/loggers/json_lines_logger.h>
 #include <levin/trainer/loggers/mlflow_logger.h>
+#include <levin/trainer/loggers/otlp_logger.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/loggers/wandb_logger.h>
 #include <levin/trainer/loggers/webhook_logger.h>
@@ -14,6 +15,7 @@ void register_builtins(Registry<LoggerKind::Entry>& registry) {
   add_logger<CSVLogger>(registry, "CSVLogger", "metrics.csv");
   add_logger<JSONLinesLogger>(registry, "JSONLinesLogger", "metrics.jsonl");
   add_logger<MLflowLogger>(registry, "MLflowLogger", "a run of an MLflow server, through mlflow_queue.jsonl");
+  add_logger<OtlpLogger>(registry, "OtlpLogger", "metrics to a collector of OpenTelemetry");
   add_logger<TensorBoardLogger>(registry, "TensorBoardLogger", "TensorBoard's event files");
   add_logger<WandbLogger>(registry, "WandbLogger", "an offline run for wandb sync");
   add_logger<WebhookLogger>(registry, "WebhookLogger", "messages to a URL");

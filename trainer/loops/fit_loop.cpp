@@ -92,7 +92,7 @@ void FitLoop::train_batches() {
   while (!counters_.last_batch && !interrupted_ && !steps_.is_over()) {
     if (auto next = measured(parts_.profiler, Action::TrainDataloaderNext, next_batch)) {
       const BatchPlace place = loader_->place(*next);
-      steps_.run_batch(std::move(next->batch), place);
+      if (steps_.run_batch(std::move(next->batch), place).window_done) steps_.agreement().wait_while_paused();
     } else {
       if (!steps_.is_inside_epoch()) throw UsageError("fit: the training loader gave no batch");
       steps_.end_unannounced();

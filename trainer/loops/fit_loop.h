@@ -20,6 +20,7 @@ namespace levin {
 ///       FitSteps::begin_epoch
 ///       for each batch of the loader:
 ///         FitSteps::run_batch
+///         stand still while a viewer asks for it (RunRequest::Pause)
 ///         validation if due
 ///         FitSteps::finish_batch
 ///       FitSteps::end_epoch

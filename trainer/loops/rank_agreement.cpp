@@ -3,21 +3,27 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 
 namespace levin {
 namespace {
 
 /// Bits of the requests; the low 32 bits are the signals.
 constexpr uint64_t kSignals = (uint64_t{1} << 32) - 1;
+constexpr uint64_t kPause = uint64_t{1} << 33;
 constexpr uint64_t kSave = uint64_t{1} << 61, kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
 /// An interval is a power of two; this bit stands for 1.
 constexpr int kInterval = 40, kLongestInterval = 20;
 constexpr double kSecondsBetweenQuestions = 0.1;
+constexpr std::chrono::milliseconds kLookInPause{100};
 
 }  // namespace
 
 RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule)
-    : run_(run), parts_(run.parts), schedule_(schedule) {
+    : run_(run),
+      parts_(run.parts),
+      schedule_(schedule),
+      asked_(run.parts.is_rank_zero() ? run.state.folder.path() : std::filesystem::path()) {
   if (run.comm().processes() > 1) signals_.emplace();
   const double margin = run.parts.options->wall_margin.seconds();
   if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
@@ -27,9 +33,7 @@ RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule
 void RankAgreement::at_end_of_window() {
   if (parts_.options->max_time && run_.state.counters.elapsed_seconds >= parts_.options->max_time->seconds())
     run_.view.request_stop("max_time was reached");
-  if (session_end_ && run_.state.counters.elapsed_seconds >= *session_end_) {
-    run_.state.stops.request_end_of_session("the SLURM job's time limit is near");
-  }
+  end_before_time_limit();
   // Under manual optimization there is no message with the weights of a window.
   const bool automatic = run_.module().automatic_optimization;
   RankSync& sync = parts_.strategy.rank_sync();
@@ -38,19 +42,43 @@ void RankAgreement::at_end_of_window() {
   take(agreed);
 }
 
+void RankAgreement::end_before_time_limit() {
+  if (session_end_ && run_.state.clock.seconds() >= *session_end_)
+    run_.state.stops.request_end_of_session("the SLURM job's time limit is near");
+}
+
+void RankAgreement::wait_while_paused() {
+  if (!pauses_) return;
+  const bool tells = parts_.is_rank_zero() && !run_.state.folder.empty();
+  if (tells) mark_paused(run_.state.folder.path(), true);
+  RunClock& clock = run_.state.clock;
+  const double begin = clock.seconds();
+  while (pauses_ && !run_.state.stops.are_agreed() && received_signal() == 0) {
+    std::this_thread::sleep_for(kLookInPause);
+    end_before_time_limit();
+    now();
+  }
+  const double paused = clock.seconds() - begin;
+  clock.continue_from(begin);
+  if (session_end_) *session_end_ -= paused;
+  if (tells) mark_paused(run_.state.folder.path(), false);
+}
+
 void RankAgreement::now() { take(parts_.strategy.rank_sync().agree_now(requests())); }
 
-uint64_t RankAgreement::requests() const {
+uint64_t RankAgreement::requests() {
   uint64_t bits = signals_ ? held_signals() & kSignals : 0;
   if (run_.state.stops.reason()) bits |= kStop;
   if (schedule_.time_is_up(run_.state.counters)) bits |= kValidate;
   if (run_.saves.asks_all_ranks()) bits |= kSave;
+  if (asked_.now() == RunRequest::Pause) bits |= kPause;
   return bits;
 }
 
 void RankAgreement::take(uint64_t agreed) {
   if (signals_) release_signals(agreed & kSignals);
   if (agreed & kSave) run_.saves.take_asked();
+  pauses_ = (agreed & kPause) != 0;
   if ((agreed & kStop) == 0) return;
   run_.state.stops.agree();
   if (!run_.state.stops.reason()) run_.view.request_stop("another rank asked to stop");

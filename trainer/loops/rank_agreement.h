@@ -2,6 +2,7 @@
 #include <levin/core/system/signals.h>
 #include <levin/trainer/loops/validation_schedule.h>
 #include <levin/trainer/run/run_context.h>
+#include <levin/trainer/run_folder/run_request.h>
 
 #include <chrono>
 #include <cstdint>
@@ -20,6 +21,9 @@ class RankAgreement {
   void at_end_of_window();
   /// Agrees on all requests made so far, in a separate message. Collective: all ranks call it.
   void now();
+  /// If a viewer has asked the run to pause, and the ranks have agreed on it, waits until that is taken back, a stop is
+  /// asked, or a signal comes. The run's clock stands still meanwhile. Collective: all ranks call it.
+  void wait_while_paused();
   /// Returns whether the ranks have agreed on a signal and are at a position from which a run can resume.
   bool ends_here() const;
 
@@ -27,14 +31,18 @@ class RankAgreement {
   friend class ValidationAgreement;
   /// Agrees in a separate message. `interval`: this rank's proposal, a power of two; returns rank 0's proposal.
   int64_t in_validation(int64_t interval);
-  uint64_t requests() const;
+  uint64_t requests();
   void take(uint64_t agreed);
+  /// Asks to end if the job's time limit is near.
+  void end_before_time_limit();
 
   RunContext& run_;
   const RunParts& parts_;
   const ValidationSchedule& schedule_;
   std::optional<SignalHold> signals_ = {};  ///< set if there are several ranks
   std::optional<double> session_end_ = {};  ///< wall_seconds by which this process must have saved
+  RunRequestReader asked_;                  ///< of rank 0
+  bool pauses_ = false;                     ///< the ranks have agreed on it
 };
 
 /// Lets ranks act on a signal together inside one loader of a validation, which gives all ranks the same number of

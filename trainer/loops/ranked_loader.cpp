@@ -62,11 +62,14 @@ void RankedLoader::check_ranks(const State& resumed, const char* in_step_key) co
   const State* const was_in_step = resumed.find(in_step_key);
   if (ranks == nullptr || ranks->to_int() == comm_.world_size()) return;
   if (in_step_ && (was_in_step == nullptr || was_in_step->to_bool())) return;
-  throw UsageError("ckpt_path: the checkpoint was saved inside an epoch by ", ranks->to_int(),
-                   ranks->to_int() == 1 ? " rank" : " ranks", ", and there are ", comm_.world_size(),
-                   " now; each rank reads data of its own here, of which the "
-                   "places of others say nothing. Go on with ",
-                   ranks->to_int(), ", or from a checkpoint of an epoch's end");
+  throw UsageError(
+      "ckpt_path: the checkpoint was saved inside an epoch by ", ranks->to_int(),
+      ranks->to_int() == 1 ? " rank" : " ranks", ", and there are ", comm_.world_size(),
+      " now; each rank reads data of its own here, of which the "
+      "places of others say nothing. Resume with ",
+      ranks->to_int(),
+      ", or from a checkpoint of an epoch's end; of Tar shards, data.ranks_take: samples lets any number of "
+      "ranks resume");
 }
 
 std::optional<data::LoadedBatch> RankedLoader::next() {

@@ -5,6 +5,7 @@
 #include <levin/data/download/shown_url.h>
 #include <levin/data/remote/remote_object.h>
 #include <levin/trainer/run_folder/run_environment.h>
+#include <levin/trainer/run_folder/run_request.h>
 #include <levin/trainer/run_folder/run_summary.h>
 #include <levin/trainer/run_folder/run_versions.h>
 #include <sys/stat.h>
@@ -105,6 +106,7 @@ RunFolder RunFolder::resume(FoundCheckpoint& found, const std::string& start) {
   const std::optional<int64_t> stopped_at = step_of_stop_request(found.checkpoint.state);
   if (stopped_at && !found.keeps_stop_request) resumed.record_.trained_on_after = *stopped_at;
   resumed.add_start(start);
+  clear_run_requests(resumed.path_);
   fs::remove(resumed.path_ / kSummary);  // from the previous session: this one may be killed
   return resumed;
 }

@@ -346,7 +346,10 @@ TEST_CASE("a chart of Braille letters has the extremes in its labels, and texts 
     series.seconds.push_back(0);
     series.values.push_back(i == 50 ? std::nan("") : static_cast<double>(i));
   }
-  const std::vector<std::string> lines = levin::runs::text_chart(series, 30, 4);
+  const auto chart = [](const levin::runs::Series& drawn, size_t width, size_t height) {
+    return levin::runs::text_chart({{.series = &drawn}}, {.width = width, .height = height});
+  };
+  const std::vector<std::string> lines = chart(series, 30, 4);
   REQUIRE(lines.size() == 4);
   for (const std::string& line : lines) CHECK(line.size() == 10 + 20 * 3);  // three bytes a letter
   CHECK(contains(lines.front(), "100 "));
@@ -358,9 +361,9 @@ TEST_CASE("a chart of Braille letters has the extremes in its labels, and texts 
   CHECK(lines.back().substr(10, 3) != empty);
   CHECK(lines.back().substr(lines.back().size() - 3) == empty);
   series.values.assign(series.values.size(), std::nan(""));
-  CHECK(levin::runs::text_chart(series, 30, 4) == std::vector<std::string>{"no finite value"});
-  CHECK(levin::runs::text_chart({{1}, {0}, {-1e308}}, 5, 2).size() == 2);
-  CHECK(levin::runs::text_chart({{1, 2}, {0, 0}, {-1.7e308, 1.7e308}}, 30, 2).size() == 2);
+  CHECK(chart(series, 30, 4) == std::vector<std::string>{"no finite value"});
+  CHECK(chart({{1}, {0}, {-1e308}}, 5, 2).size() == 2);
+  CHECK(chart({{1, 2}, {0, 0}, {-1.7e308, 1.7e308}}, 30, 2).size() == 2);
   CHECK(levin::runs::printable("a\x1b[31m\x07\xC2\x9B\xC3\xA9") == "a?[31m??\xC3\xA9");
 }
 

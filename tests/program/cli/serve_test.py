@@ -21,6 +21,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+import browser
+
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 HTML = "<img src=x>"
 
@@ -208,12 +211,103 @@ def check_strangers(root):
     server.stop()
 
 
+def check_asks(root):
+    """Runs are paused and stopped by who has the token, through the server's own pages, and by nobody else."""
+    server = Server(root, "--control")
+    token = re.search(r"\?token=([0-9a-f]{32})$", server.address).group(1)
+    own = {"Authorization": "Bearer " + token, "X-Levin-Ask": "1"}
+    run = root / "a" / "version_0"
+    post = lambda what, path="a/version_0", headers=own, method="POST": server.get(
+        f"/api/ask?path={urllib.parse.quote(path)}&ask={what}", headers, method)[0]  # fmt: skip
+    request = lambda: (run / "request").read_text() if (run / "request").exists() else ""
+    for headers, status in [
+        ({}, 401), ({"X-Levin-Ask": "1"}, 401), ({**own, "Authorization": "Bearer " + token[:-1]}, 401),
+        ({"Authorization": "Bearer " + token}, 403), ({**own, "Origin": "http://evil.example"}, 403),
+        ({**own, "Origin": "null"}, 403), ({**own, "Host": "evil.example"}, 403),
+    ]:  # fmt: skip
+        assert post("stop", headers=headers) == status, (headers, status)
+    assert post("stop", method="GET") == 405 and post("stop", method="PUT") == 405
+    assert server.get("/api/runs", own, "POST")[0] == 405
+    assert post("kill") == 400 and post("") == 400
+    assert post("stop", "../outside") == 404 and post("stop", "b & <b>/version_0") == 409
+    assert not list(root.rglob("request")) and not (root.parent / "outside" / "request").exists()
+    status_of = lambda: {one["path"]: one["status"] for one in json.loads(server.get("/api/runs", own)[1])["runs"]}["a/version_0"]
+    assert status_of() == "running"
+    assert post("pause", headers={**own, "Origin": server.base}) == 200 and request() == "pause\n"
+    assert status_of() == "running, pauses soon"
+    (run / "paused").touch()
+    assert status_of() == "paused"
+    assert post("continue") == 200 and request() == ""
+    assert status_of() == "paused, continues soon"
+    (run / "paused").unlink()
+    assert post("stop") == 200 and request() == "stop\n"
+    assert status_of() == "running, stops soon"
+    (run / "request").unlink()
+    server.stop()
+
+
+def check_several_runs(root):
+    server = Server(root)
+    both = "path=a/version_0&path1=" + urllib.parse.quote("b & <b>/version_0", safe="")
+    status, page, _ = server.get("/run?" + both)
+    assert status == 200 and [one["status"] for one in data_of(page)] == ["running", "killed"] and "CAN_ASK = false" in page
+    status, body, headers = server.get("/api/run?" + both)
+    assert status == 200 and len(json.loads(body)["runs"]) == 2
+    assert server.get("/api/run?" + both, {"If-None-Match": headers["ETag"]})[0] == 304
+    assert server.get("/run?path=a/version_0&path1=none")[0] == 404
+    server.stop()
+
+
+def check_buttons(root):
+    """The pages in a browser: runs chosen together, live curves, and the buttons that ask a run."""
+    program = browser.find_browser()
+    if program is None:
+        return print("there is no browser; the buttons were not pressed")
+    server = Server(root, "--control")
+    run = root / "a" / "version_0"
+    with browser.page(program) as page:
+        page.open(server.address)
+        page.wait_for("document.querySelectorAll('#runs input').length === 2")
+        page.value("document.querySelectorAll('#runs input').forEach(box => box.click())")
+        page.wait_for("document.getElementById('together').href.includes('path1=')")
+        page.open(server.base + page.value("document.getElementById('together').getAttribute('href')"))
+        buttons = "[...document.querySelectorAll('section table button')]"
+        assert page.value(f"{buttons}.map(one => one.textContent + one.disabled)") == ["pausefalse", "stopfalse", "pausetrue", "stoptrue"]
+        assert page.value("document.querySelectorAll('figure path').length") >= 2
+        page.value(f"{buttons}[0].click()")
+        page.wait_for(f"{buttons}[0].textContent === 'continue'")
+        assert (run / "request").read_text() == "pause\n"
+        (run / "paused").touch()
+        page.wait_for("document.querySelector('section tbody tr').cells[2].textContent === 'paused'")
+        with open(run / "metrics.jsonl", "a") as lines:
+            lines.write(row(9000) + "\n")
+        page.wait_for("document.querySelector('section tbody tr').cells[4].textContent === '9000'")
+        page.value(f"{buttons}[0].click()")
+        page.wait_for(f"{buttons}[0].textContent === 'pause'")
+        (run / "paused").unlink()
+        assert not (run / "request").exists()
+        page.value(f"{buttons}[1].click()")
+        assert page.value(f"{buttons}[1].textContent").endswith("sure?") and not (run / "request").exists()
+        page.value(f"{buttons}[1].click()")
+        page.wait_for("document.querySelector('section tbody tr').cells[2].textContent === 'running, stops soon'")
+        assert (run / "request").read_text() == "stop\n"
+        (run / "request").unlink()
+        # The two axes, the smoothing and the zoom are those of a report, and stay when new values come.
+        page.value("[...document.querySelectorAll('.controls input')].find(one => one.type === 'checkbox').click()")
+        page.value("zoom([10, 20])")
+        with open(run / "metrics.jsonl", "a") as lines:
+            lines.write(row(9001) + "\n")
+        page.wait_for("document.querySelector('section tbody tr').cells[4].textContent === '9001'")
+        assert page.value("view.log && view.zoom[1] === 20 && charts[0].x1 === 20")
+    server.stop()
+
+
 def browse(folder, address):
-    browser = next((found for found in map(shutil.which, BROWSERS) if found), None)
-    if browser is None:
+    program = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if program is None:
         return None
     run = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
+        [program, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
          "--virtual-time-budget=9000", "--window-size=900,1600", f"--user-data-dir={folder / 'profile'}", address],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
@@ -291,7 +385,7 @@ def check_watch(root):
         lines.write(json.dumps({"step": 5, "epoch": 0, "wall_seconds": 1, "\x1b[31mred": 2}) + "\n")
     child, terminal = pty.fork()
     if child == 0:
-        os.execv(sys.argv[1], [sys.argv[1], "watch", str(run)])
+        os.execve(sys.argv[1], [sys.argv[1], "watch", str(run)], {**os.environ, "LC_ALL": "C.UTF-8"})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
     shown = b""
     try:
@@ -301,9 +395,12 @@ def check_watch(root):
         pass  # the end of the terminal
     os.waitpid(child, 0)
     text = shown.decode()
-    assert text.startswith("\x1b[H\x1b[2J") and "?[31mred 2" in text and "\x1b[31m" not in text
+    assert text.startswith(str(run)) and "?[31mred 2" in text and "\x1b" not in text
     assert re.search("[\u2801-\u28ff]", text) and "completed" in text
-    assert max(map(len, text.replace("\x1b[H\x1b[2J", "").splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= 80
+    # Several runs: each line names its own.
+    lines = watch(root / "b & <b>", run).stdout.splitlines()
+    assert len(lines) == 37 and lines[0].startswith(f"{root / 'b & <b>' / 'version_0'}: step 1  "), lines
 
 
 def main():
@@ -316,8 +413,11 @@ def main():
         check_requests(root)
         (root / "link").unlink()
         check_token(root)
+        check_several_runs(root)
+        check_asks(root)
         check_strangers(root)
         check_browser(folder, root)
+        check_buttons(root)
         lock.release()
         check_watch(root)
     print("the server shows runs, and nothing else")

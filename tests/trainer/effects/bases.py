@@ -81,6 +81,7 @@ AROUND_CALLBACKS = {
 }
 
 LOGGERS = {
+    "OtlpLogger": {"endpoint": "http://127.0.0.1:9/", "patience_seconds": 0.5},
     "WandbLogger": {"id": "effects"},
     "WebhookLogger": {"url": "http://127.0.0.1:9/"},
     "MLflowLogger": {"tracking_uri": "http://127.0.0.1:9", "timeout_seconds": 0.5},

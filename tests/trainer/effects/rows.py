@@ -25,6 +25,7 @@ WORKERS = {"shown_by": "tests/data/loader_workers_test.cpp"}
 PYTHON = {"shown_by": "tests/data/python/python_faults_test.py"}
 MLFLOW = {"shown_by": "tests/trainer/loggers/mlflow_test.py"}
 WANDB = {"shown_by": "tests/trainer/loggers/wandb_test.py"}
+OTLP = {"shown_by": "tests/trainer/loggers/otlp_test.py"}
 WEBHOOK = {"shown_by": "tests/trainer/loggers/webhook_test.py"}
 TABLES = "FOLDER/tables/"
 FOUND = ["--output", "found.jsonl"]  # of predict
@@ -164,6 +165,7 @@ ROWS = {
     "trainer.print_warnings": {"base": {"trainer": {"amp_level": "O1"}}, "value": False, "sees": "output"},
 
     "logger.MLflowLogger.*": MLFLOW,
+    "logger.OtlpLogger.*": OTLP,
     "logger.WandbLogger.*": WANDB,
     "logger.WebhookLogger.*": WEBHOOK,
 
