@@ -228,9 +228,13 @@ TEST_CASE("a failing, cut or late answer is asked for again") {
 
 TEST_CASE("what cannot be read is named by its URL without credentials, after the samples before it") {
   Both both(3);
-  std::string url = both.urls[1];
-  url.insert(url.find("127"), "user:secret@");
-  const TarDataset data({both.urls[0], url + "?signature=secret", both.urls[2]}, both.options());
+  std::string with_password = both.urls[1];
+  with_password.insert(with_password.find("127"), "user:secret@");
+  const std::string refused =
+      error_text<levin::UsageError>([&] { numbers(TarDataset({with_password}, both.options()), {}); });
+  CHECK(contains(refused, "a URL with a password or keys was given"));
+  CHECK_FALSE(contains(refused, "secret"));
+  const TarDataset data({both.urls[0], both.urls[1] + "?signature=secret", both.urls[2]}, both.options());
   for (const std::string status : {"404 Not Found", "500 Internal Server Error"}) {
     both.wrong = [&](const Request& request) -> std::optional<Answer> {
       if (request.path.starts_with("/s-01.tar")) return Answer{.status = status};
