@@ -76,13 +76,12 @@ class JsonSource final : public TableSource {
       const std::string where = place(0, row);
       const nlohmann::json line = parse_json_line(text(0, row), where);
       for (const auto& [name, value] : line.items()) {
-        const auto known = std::ranges::find(columns_, name);
-        const auto column = static_cast<size_t>(known - columns_.begin());
+        auto known = std::ranges::find(columns_, name);
         if (known == columns_.end()) {
-          columns_.push_back(name);
-          types_.emplace_back();
-          problems_.emplace_back();
+          add_columns(text(0, row));
+          known = std::ranges::find(columns_, name);
         }
+        const auto column = static_cast<size_t>(known - columns_.begin());
         if (!problems_[column].empty()) continue;
         try {
           types_[column].add(value, field_place(where, column));
@@ -90,6 +89,17 @@ class JsonSource final : public TableSource {
           problems_[column] = error.what();
         }
       }
+    }
+  }
+
+  /// Adds the fields of a line that are new, in the order of the line.
+  void add_columns(std::string_view line) {
+    const nlohmann::ordered_json fields = nlohmann::ordered_json::parse(line);
+    for (const auto& field : fields.items()) {
+      if (std::ranges::find(columns_, field.key()) != columns_.end()) continue;
+      columns_.push_back(field.key());
+      types_.emplace_back();
+      problems_.emplace_back();
     }
   }
 

@@ -19,9 +19,8 @@ enum class FileKind { Image, Table, Parquet, Hdf5, JsonLines, Array, Shard, Text
 
 constexpr const char* kReadable =
     "levin trains on images (.jpg, .png, .tif, .webp) in one folder for each class, with masks, in a CSV list or with "
-    "boxes (COCO's .json), tables (.csv, "
-    ".tsv, .parquet, .jsonl), arrays (.npy, .npz, .h5), tar "
-    "files of samples (.tar, .tar.gz) and texts (.txt)";
+    "boxes (COCO's .json), tables (.csv, .tsv, .parquet, .jsonl), arrays (.npy, .npz, .h5), tar files of samples "
+    "(.tar, .tar.gz) and texts (.txt)";
 
 /// What levin does not read, and how others make of it what it reads.
 const std::map<std::string, const char*>& foreign() {
@@ -132,11 +131,11 @@ fs::path folder_of_classes(fs::path folder) {
 
 Guess guess_folder(const fs::path& folder, const GuessOptions& options) {
   Contents contents(folder);
+  if (contents.empty()) refuse(folder, "the folder is empty", std::string("put the data there; ") + kReadable);
   if (const Paths boxes = coco_files(folder); !boxes.empty()) return guess_boxes(boxes, options);
   if (const auto masks = mask_folders(folder)) return guess_masks(*masks, options);
   for (const fs::path& table : contents.files(FileKind::Table))
     if (is_image_list(table)) return guess_image_list(table, options);
-  if (contents.empty()) refuse(folder, "the folder is empty", std::string("put the data there; ") + kReadable);
   if (std::ranges::any_of(contents.folders, has_images_below)) {
     Guess found = guess_images(folder_of_classes(folder), options);
     if (contents.has(FileKind::Image))

@@ -484,7 +484,8 @@ TEST_CASE("JSON lines are a table of columns: numbers, texts, a target, and list
   for (int i = 0; i < 40; ++i) {
     const std::string number = std::to_string(i * 7 % 13), kind = i % 3 == 0 ? "north" : "south";
     rows += "{\"id\": " + std::to_string(i) + ", \"area\": " + number + ".5, \"rooms\": " + (i % 9 ? number : "null") +
-            ", \"district\": \"" + kind + "\", \"words\": [1, " + number + "], \"price\": " + number + "0.25}\n";
+            ", \"district\": \"" + kind + "\", \"words\": [1, " + number +
+            "], \"price\": " + std::to_string(i * 7 % 13 * 10) + ".25}\n";
     lists += "{\"vector\": [" + number + ".5, 1.5, 2], \"label\": " + std::to_string(i % 2) + "}\n";
   }
   write_text(own / "flats.jsonl", rows);
