@@ -31,7 +31,7 @@ class ChildProcess {
 
   /// Returns a descriptor that poll finds readable once the process has ended; -1 before Linux 5.3.
   int watch() const { return watch_.number(); }
-  /// Waits until it has ended, so many seconds at most. Returns its status as waitpid gives it; unset if it runs.
+  /// Waits at most `seconds` for the process to end. Returns its status as waitpid gives it; unset if it still runs.
   std::optional<int> wait(double seconds);
 
  private:

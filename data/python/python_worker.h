@@ -43,7 +43,7 @@ class PythonWorker {
   Batch batch(const nlohmann::ordered_json& answer);
 
  private:
-  /// Lets it end by itself for so many seconds, kills it, and asks the host how it ended.
+  /// Gives the worker `grace` seconds to end by itself, kills it if it has not, and asks the host how it ended.
   void end(double grace);
 
   PythonHost& host_;

@@ -40,8 +40,8 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
   // The last star of each kind is where the match may be tried again; an earlier one need not be.
   struct Star {
     bool is_set = false;
-    std::string_view pattern = {};  // what follows the star
-    std::string_view text = {};     // what it has not taken yet
+    std::string_view pattern = {};  // the rest of the pattern, behind the star
+    std::string_view text = {};     // the rest of the text, which the star has not matched
   };
   Star star, wide;
   const auto retry = [&] {

@@ -61,7 +61,7 @@ using GetModuleFunctions = const ModuleFunctions* (*)();
 inline constexpr int64_t kTableModuleVersion = 1;
 inline constexpr const char* kGetModuleFunctions = "levin_table_module";
 
-/// A file of so many bytes that promises more values than this for each is refused: its sizes are wrong.
+/// The most values that a file may claim for each of its bytes. One that claims more is refused: its sizes are wrong.
 inline constexpr int64_t kMostValuesPerByte = 65536;
 
 }  // namespace levin::data

@@ -27,8 +27,8 @@ bool is_own_name(const std::string& header, const RunServerOptions& options);
 /// Serves pages of the runs below a folder, and nothing else of it: a list, and the report of one or several runs,
 /// which follows them while they run. With `can_ask` a POST to /api/ask pauses a run, lets it continue, or stops it.
 /// Calls `ready` with the address once it listens, and returns when `ends` does, which is asked ten times a second.
-/// Returns false if it is still reading a run a second later, in a thread that goes on; the process should end then
-/// without waiting. What it holds for clients is limited (HttpFront).
+/// Returns false if a thread still reads a run a second later; the process should then end without waiting for it.
+/// What it holds for clients is limited (HttpFront).
 ///
 /// Throws levin::UsageError if the address cannot be listened on.
 bool serve_runs(const RunServerOptions& options, const std::function<void(const std::string& address)>& ready,

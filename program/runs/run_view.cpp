@@ -20,7 +20,7 @@ constexpr std::array kSmoothing = {0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99};
 constexpr std::array kCurveColours = {"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m",
                                       "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m"};
 
-/// Returns the beginning of a text, at most so many code points of it.
+/// Returns the first code points of a text, at most `columns` of them.
 std::string cut_to(const std::string& text, size_t columns) {
   size_t end = 0;
   for (size_t width = 0; end < text.size(); ++end)

@@ -53,7 +53,7 @@ class RunView {
 /// Returns the state of a run in a line: "running  epoch 2/9  step 40/100  0:12".
 std::string status_line(const RecordedRun& run);
 
-/// Returns the keys that a view takes, in at most so many columns.
+/// Returns a line with the keys that a view takes, at most `columns` wide.
 std::string keys_line(size_t columns);
 
 }  // namespace levin::runs

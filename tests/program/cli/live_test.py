@@ -60,7 +60,7 @@ def stands_still(folder):
     wait_for(lambda: (run_folder(folder) / "paused").exists(), "the pause")
     before = rows_of(folder)
     time.sleep(1)
-    assert rows_of(folder) == before, "a paused run goes on"
+    assert rows_of(folder) == before, "a paused run continues"
     return len(before)
 
 
