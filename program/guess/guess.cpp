@@ -95,8 +95,12 @@ class Contents {
     for (auto& [kind, files] : files_) std::ranges::sort(files);
   }
 
-  const Paths& files(FileKind kind) { return files_[kind]; }
-  bool has(FileKind kind) { return !files_[kind].empty(); }
+  const Paths& files(FileKind kind) const {
+    static const Paths none;
+    const auto found = files_.find(kind);
+    return found == files_.end() ? none : found->second;
+  }
+  bool has(FileKind kind) const { return files_.contains(kind); }
   bool empty() const { return files_.empty() && folders.empty(); }
   std::string extensions() const {
     return listed(std::vector<std::pair<std::string, int64_t>>(extensions_.begin(), extensions_.end()));
