@@ -44,6 +44,13 @@ void append_utf8(std::string& text, char32_t code) {
   }
 }
 
+bool is_utf8(std::string_view text) {
+  for (size_t position = 0; position < text.size();) {
+    if (next_code_point(text, position) == kInvalidUtf8) return false;
+  }
+  return true;
+}
+
 bool is_ascii(std::string_view text) {
   constexpr size_t kBlock = 1 << 12;
   for (size_t begin = 0; begin < text.size(); begin += kBlock) {

@@ -17,6 +17,15 @@ char32_t next_code_point(std::string_view text, size_t& position);
 /// Appends a code point, which is at most U+10FFFF.
 void append_utf8(std::string& text, char32_t code_point);
 
+/// Returns the bytes of a character of valid UTF-8, which begins with `first`.
+inline size_t bytes_of_character(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+/// Returns whether a text is valid UTF-8.
+bool is_utf8(std::string_view text);
+
 /// Returns whether all bytes are ASCII.
 bool is_ascii(std::string_view text);
 

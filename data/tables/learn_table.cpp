@@ -57,12 +57,6 @@ void add_words(const TableColumn& column, const BlockRows& rows, std::set<std::s
     if (used[i]) words.insert(column.words[i]);
 }
 
-bool is_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();)
-    if (next_code_point(text, at) == kInvalidUtf8) return false;
-  return true;
-}
-
 std::vector<std::string> vocabulary_of(const std::set<std::string>& words, const std::string& column) {
   for (const std::string& word : words)
     if (!is_utf8(word)) throw UsageError("column '", column, "' holds bytes that are no text in UTF-8");

@@ -30,9 +30,7 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& place) {
   if (trie_bytes % 4 != 0 || trie_bytes < 4 || trie_bytes > bytes.size() - 4) fail("its trie has no such size");
   for (size_t position = 4; position < 4 + trie_bytes; position += 4) units_.push_back(little_endian(bytes, position));
   texts_ = bytes.substr(4 + trie_bytes);
-  for (size_t position = 0; position < texts_.size();) {
-    if (next_code_point(texts_, position) == kInvalidUtf8) fail("its texts are not UTF-8");
-  }
+  if (!is_utf8(texts_)) fail("its texts are not UTF-8");
 }
 
 /// Calls `found` with the bytes of each beginning of a text that has an entry, and the place of its replacement, until

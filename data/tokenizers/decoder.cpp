@@ -63,13 +63,6 @@ class ByteFallbackDecoder final : public Decoder {
     if (digit(token[3]) < 0 || digit(token[4]) < 0) return std::nullopt;
     return static_cast<char>(digit(token[3]) * 16 + digit(token[4]));
   }
-
-  static bool is_utf8(std::string_view text) {
-    for (size_t position = 0; position < text.size();) {
-      if (next_code_point(text, position) == kInvalidUtf8) return false;
-    }
-    return true;
-  }
 };
 
 class FuseDecoder final : public Decoder {

@@ -9,13 +9,6 @@
 namespace levin::data::tokenizers {
 namespace {
 
-bool is_valid_text(std::string_view text) {
-  for (size_t position = 0; position < text.size();) {
-    if (next_code_point(text, position) == kInvalidUtf8) return false;
-  }
-  return true;
-}
-
 SentencePieceEntry read_entry(std::string_view bytes, const std::string& place) {
   SentencePieceEntry entry;
   ProtobufReader reader(bytes, place);
@@ -29,7 +22,7 @@ SentencePieceEntry read_entry(std::string_view bytes, const std::string& place) 
     }
   }
   if (entry.text.empty()) throw UsageError(place, ": is empty");
-  if (!is_valid_text(entry.text)) throw UsageError(place, ": is not UTF-8");
+  if (!is_utf8(entry.text)) throw UsageError(place, ": is not UTF-8");
   if (!std::isfinite(entry.score)) throw UsageError(place, ": has a score that is no number");
   return entry;
 }

@@ -1,3 +1,4 @@
+#include <levin/data/files/utf8.h>
 #include <levin/data/tokenizers/sentencepiece_model.h>
 
 #include <algorithm>
@@ -57,8 +58,7 @@ class SentencePieceUnigram final : public SentencePieceModel {
         PathEnd& path = ends[end];
         if (path.id < 0 || score > path.score) path = {static_cast<float>(score), static_cast<uint32_t>(begin), id};
       };
-      const auto byte = static_cast<unsigned char>(text[begin]);
-      const size_t character = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+      const size_t character = bytes_of_character(text[begin]);
       bool has_character = false;
       ByteTrie::Node node = ByteTrie::kRoot;
       for (size_t end = begin; end < text.size() && trie_.follow(node, text[end]);) {

@@ -13,12 +13,6 @@ constexpr size_t kMostGrowth = 256, kAlwaysAllowed = size_t{1} << 24;
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// Returns the bytes of the character that begins with this one.
-uint32_t length_of_character(char byte) {
-  const auto first = static_cast<unsigned char>(byte);
-  return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-}
-
 }  // namespace
 
 TextPool::TextPool(std::string_view original, bool tracks) : original_(original), tracks_(tracks) {
@@ -32,7 +26,7 @@ Span TextPool::span(uint32_t position) const {
   if (position >= original_.size()) return spans_[position - original_.size()];
   uint32_t begin = position;
   while (begin > 0 && continues_character(original_[begin])) --begin;
-  return {begin, begin + length_of_character(original_[begin])};
+  return {begin, begin + static_cast<uint32_t>(bytes_of_character(original_[begin]))};
 }
 
 Piece TextPool::slice(const Piece& piece, size_t begin, size_t end) const {
@@ -66,7 +60,8 @@ void Rewriter::put(char32_t code, int64_t change) {
   }
   const std::string_view text = pool_.text(piece_);
   put_code(code, at_ < text.size() ? span(at_) : Span{piece_.shift, piece_.shift});
-  for (int64_t i = 0; i <= -change && at_ < text.size(); ++i) at_ += length_of_character(text[at_]);
+  for (int64_t i = 0; i <= -change && at_ < text.size(); ++i)
+    at_ += static_cast<uint32_t>(bytes_of_character(text[at_]));
 }
 
 void Rewriter::put_text(std::string_view text, size_t consumed) {

@@ -1,4 +1,5 @@
 #include <levin/core/system/error.h>
+#include <levin/data/files/utf8.h>
 #include <levin/data/tokenizers/byte_trie.h>
 #include <levin/data/tokenizers/model.h>
 #include <levin/data/tokenizers/word_cache.h>
@@ -83,8 +84,7 @@ class Unigram final : public Model {
     best.assign(piece.size() + 1, {});
     for (size_t begin = 0; begin < piece.size();) {
       const double before = best[begin].score;
-      const auto byte = static_cast<unsigned char>(piece[begin]);
-      const size_t character = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+      const size_t character = bytes_of_character(piece[begin]);
       bool has_character = false;
       const auto offer = [&](size_t end, double score, int32_t id) {
         BestPath& path = best[end];
