@@ -1,6 +1,7 @@
 #include <levin/data/download/digest.h>
 #include <levin/core/system/error.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <array>
 #include <cerrno>
@@ -47,6 +48,15 @@ std::string Digest::of(std::string_view bytes, Kind kind) {
   Digest digest(kind);
   digest.add(bytes);
   return digest.finish();
+}
+
+std::string hmac_sha256(const std::string& key, const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> code = {};
+  unsigned length = 0;
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+           text.size(), code.data(), &length) == nullptr)
+    throw Error("OpenSSL cannot compute an HMAC");
+  return {reinterpret_cast<const char*>(code.data()), length};
 }
 
 std::string digest_of_file(const std::filesystem::path& path, Digest::Kind kind) {

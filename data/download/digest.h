@@ -29,6 +29,9 @@ class Digest {
   std::unique_ptr<Context> context_;
 };
 
+/// Returns the 32 bytes of the HMAC-SHA-256 of a text (RFC 2104). Throws levin::Error if OpenSSL refuses it.
+std::string hmac_sha256(const std::string& key, const std::string& text);
+
 /// Returns the bytes of the digest of a file. Throws levin::UsageError if the file cannot be read.
 std::string digest_of_file(const std::filesystem::path& path, Digest::Kind kind);
 

@@ -1,24 +1,13 @@
 #include <levin/data/remote/aws_signature.h>
-#include <levin/core/system/error.h>
 #include <levin/core/system/hex_digits.h>
+#include <levin/data/download/digest.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/remote/remote_url.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <array>
 
 namespace levin::data {
 namespace {
-
-std::string hmac_sha256(const std::string& key, const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> code = {};
-  unsigned length = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
-           text.size(), code.data(), &length) == nullptr)
-    throw Error("OpenSSL cannot sign a request");
-  return {reinterpret_cast<const char*>(code.data()), length};
-}
 
 std::string utc(std::time_t now, const char* format) {
   std::tm parts = {};

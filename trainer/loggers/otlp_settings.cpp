@@ -1,5 +1,6 @@
 #include <levin/trainer/loggers/otlp_settings.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/remote_url.h>
 #include <levin/trainer/loggers/http.h>
 
 #include <algorithm>
@@ -34,20 +35,6 @@ std::string_view otlp_trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-/// Returns text with "%2F" as what it stands for. A "%" without two digits stays.
-std::string percent_decoded(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    const std::string_view digits = text[i] == '%' ? text.substr(i + 1, 2) : std::string_view();
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    const bool is_code = digits.size() == 2 && read.ec == std::errc() && read.ptr == digits.data() + 2;
-    result += is_code ? static_cast<char>(byte) : text[i];
-    i += is_code ? 2 : 0;
-  }
-  return result;
 }
 
 std::string otlp_url(const std::string& endpoint) {
@@ -120,7 +107,7 @@ std::vector<std::pair<std::string, std::string>> parse_otlp_list(const std::stri
     const std::string_view name = otlp_trimmed(one.substr(0, equals));
     if (equals == std::string_view::npos || name.empty())
       throw UsageError(variable, ": entry ", list.size() + 1, " is no name=value; separate entries by commas");
-    list.emplace_back(percent_decoded(name), percent_decoded(otlp_trimmed(one.substr(equals + 1))));
+    list.emplace_back(data::percent_decoded(name), data::percent_decoded(otlp_trimmed(one.substr(equals + 1))));
   }
   return list;
 }

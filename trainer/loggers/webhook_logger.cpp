@@ -4,15 +4,13 @@
 #include <levin/core/system/host_name.h>
 #include <levin/core/system/json_text.h>
 #include <levin/core/system/signals.h>
+#include <levin/data/download/digest.h>
 #include <levin/data/download/url_host.h>
 #include <levin/trainer/loggers/http.h>
 #include <levin/trainer/loggers/row_file.h>
 #include <levin/trainer/loggers/unix_seconds.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -32,15 +30,6 @@ WebhookLoggerOptions checked(WebhookLoggerOptions options) {
     if (header.find(':') == std::string::npos || header.find_first_of("\r\n") != std::string::npos)
       throw UsageError("WebhookLogger.headers: expected a header such as \"Name: value\", got \"", header, "\"");
   return options;
-}
-
-std::string hmac_sha256(const std::string& secret, const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned int size = 0;
-  if (::HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size) == nullptr)
-    throw Error("OpenSSL cannot compute an HMAC");
-  return hex_digits({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 /// Sends a message, and again after a second if the server may take it then. Once a message was lost, the next ones are
@@ -92,7 +81,8 @@ void WebhookLogger::tell(const std::string& event, const std::string& sentence, 
                       .timeout_seconds = options_.timeout_seconds};
   request.headers.push_back("Content-Type: application/json");
   if (!options_.secret.empty())
-    request.headers.push_back("X-Levin-Signature: sha256=" + hmac_sha256(options_.secret, request.body));
+    request.headers.push_back("X-Levin-Signature: sha256=" +
+                              hex_digits(data::hmac_sha256(options_.secret, request.body)));
   const auto& stop = tasks_->stop();
   if (!tasks_->add([request, &stop, down = server_is_down_] { deliver(request, stop, *down); }))
     throw Error("a message is lost: ", kMostWaiting, " wait for the server");
