@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/fsdp.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/heap.h>
+#include <levin/modules/adapters/lora.h>
 #include <levin/modules/parallel/ranks/backward_of_zeros.h>
 #include <levin/modules/weights.h>
 
@@ -34,6 +35,7 @@ parallel::ShardedModule& FsdpStrategy::sharded() {
     sharded_.emplace(module(), group(), sharding_);
     if (construction_) construction_->make_whole();  // large buffers
     construction_.reset();
+    attach_adapters(module());  // the parameters have other memory now
     return_free_memory();  // that of the whole parameters
     for (const at::Tensor& parameter : module().parameters())
       parameters_.emplace_back(parameter, parameter.requires_grad());
