@@ -39,6 +39,25 @@ def make_network(folder):
     return weights, script
 
 
+def compare(ways, rounds):
+    """Runs commands in turn, and prints a table of their times; the first one is levin's."""
+    rows = {way: [] for way in ways}
+    for turn in range(rounds):
+        for way in list(ways)[:: 1 if turn % 2 == 0 else -1]:
+            rows[way].append(output(*ways[way]))
+            print(f"round {turn + 1}, {way}: {rows[way][-1]}; load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+    print("| | us per step | levin / it | cpu us per step | levin / it | first loss | loss at the end |")
+    print("|---|---|---|---|---|---|---|")
+    for way, mine in rows.items():
+        cells = []
+        for what in ("us_per_step", "cpu_us_per_step"):
+            times = [row[what] for row in mine]
+            ratio = statistics.median(a[what] / b for a, b in zip(next(iter(rows.values())), times))
+            cells.append(f"{statistics.median(times):.1f} ({min(times):.1f} to {max(times):.1f}) | {ratio:.3f}")
+        losses = f"{mine[0]['first_loss']:.7g} | {mine[0]['mean_of_last_losses']:.6g}"
+        print(f"| {way} | {' | '.join(cells)} | {losses} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("levin")
@@ -54,21 +73,7 @@ def main():
             "TorchFort, torchscript": (torchfort, "step", str(options.steps), script),
             "TorchFort, mlp": (torchfort, "step", str(options.steps)),
         }
-        rows = {way: [] for way in ways}
-        for turn in range(options.rounds):
-            for way in list(ways)[:: 1 if turn % 2 == 0 else -1]:
-                rows[way].append(output(*ways[way]))
-                print(f"round {turn + 1}, {way}: {rows[way][-1]}; load {os.getloadavg()[0]:.1f}", file=sys.stderr)
-        print("| | us per step | levin / it | cpu us per step | levin / it | first loss | loss at the end |")
-        print("|---|---|---|---|---|---|---|")
-        for way, mine in rows.items():
-            cells = []
-            for what in ("us_per_step", "cpu_us_per_step"):
-                times = [row[what] for row in mine]
-                ratio = statistics.median(a[what] / b for a, b in zip(rows["levin"], times))
-                cells.append(f"{statistics.median(times):.1f} ({min(times):.1f} to {max(times):.1f}) | {ratio:.3f}")
-            losses = f"{mine[0]['first_loss']:.7g} | {mine[0]['mean_of_last_losses']:.6g}"
-            print(f"| {way} | {' | '.join(cells)} | {losses} |")
+        compare(ways, options.rounds)
     print("\n| gradient of 4 micro-batches, by that of one batch of the same samples | least | largest |\n|---|---|---|")
     for who, program in (("levin, accumulate_grad_batches", levin), ("TorchFort, grad_accumulation_steps", torchfort)):
         row = output(program, "accumulate")

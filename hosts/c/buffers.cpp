@@ -3,25 +3,49 @@
 #include <levin/hosts/c/host_session.h>
 #include <levin/hosts/c/status.h>
 
+#include <mutex>
+#include <utility>
+
 namespace levin::c {
 namespace {
+
+/// What was drawn from a buffer. Any thread may draw.
+class Drawn {
+ public:
+  void set(NamedTensors tensors) {
+    const std::lock_guard lock(mutex_);
+    results_.set(std::move(tensors));
+  }
+  size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return results_.count();
+  }
+  void give(size_t place, levin_array& array) const {
+    const std::lock_guard lock(mutex_);
+    results_.give(place, array);
+  }
+
+ private:
+  mutable std::mutex mutex_ = {};
+  Results results_ = {};
+};
 
 /// A buffer of transitions, and what was drawn from it.
 struct HostReplay {
   data::ReplayBuffer<> buffer;
-  Results drawn = {};
+  Drawn drawn = {};
 };
 struct HostRollout {
   data::RolloutBuffer<> buffer;
-  Results drawn = {};
+  Drawn drawn = {};
 };
 
 Handles<levin_replay, HostReplay>& replays() {
-  static Handles<levin_replay, HostReplay> all("a replay buffer");
+  static auto& all = *new Handles<levin_replay, HostReplay>("a replay buffer");
   return all;
 }
 Handles<levin_rollout, HostRollout>& rollouts() {
-  static Handles<levin_rollout, HostRollout> all("a rollout buffer");
+  static auto& all = *new Handles<levin_rollout, HostRollout>("a rollout buffer");
   return all;
 }
 

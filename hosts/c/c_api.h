@@ -399,7 +399,7 @@ LEVIN_API levin_status levin_reader_result_count(levin_reader* reader, size_t* c
 LEVIN_API levin_status levin_reader_result(levin_reader* reader, size_t place, levin_array* array);
 LEVIN_API void levin_reader_destroy(levin_reader* reader);
 
-/* ---- replay and rollout buffers; any thread ---- */
+/* ---- replay and rollout buffers; any thread. What was drawn lasts until the next draw from the same buffer. ---- */
 
 typedef struct levin_replay levin_replay;
 typedef struct levin_replay_options {

@@ -9,7 +9,7 @@
 namespace levin::c {
 
 Calls& calls() {
-  static Calls all("a call");
+  static auto& all = *new Calls("a call");
   return all;
 }
 

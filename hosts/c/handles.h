@@ -14,7 +14,8 @@ namespace levin::c {
 uintptr_t next_handle_number();
 
 /// The objects behind the handles of one kind. A handle is a number that no other handle of any kind ever has, so that
-/// one that was destroyed is known as such; nobody follows it as a pointer.
+/// one that was destroyed is known as such; nobody follows it as a pointer. A table of handles is never destroyed: what
+/// a host has left in it stays alone at exit, when LibTorch's own objects may be gone.
 template <class Handle, class Object>
 class Handles {
  public:

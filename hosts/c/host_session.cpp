@@ -53,7 +53,7 @@ at::Tensor loss_of(const std::vector<std::shared_ptr<Call>>& calls, double value
 }  // namespace
 
 Sessions& sessions() {
-  static Sessions all("a session");
+  static auto& all = *new Sessions("a session");
   return all;
 }
 

@@ -11,7 +11,7 @@
 namespace levin::c {
 
 Models& models() {
-  static Models all("a model");
+  static auto& all = *new Models("a model");
   return all;
 }
 

@@ -33,7 +33,7 @@ class Reader {
 };
 
 Handles<levin_reader, Reader>& readers() {
-  static Handles<levin_reader, Reader> all("a reader");
+  static auto& all = *new Handles<levin_reader, Reader>("a reader");
   return all;
 }
 

@@ -35,7 +35,7 @@ def run_and_kill(folder):
         time.sleep(0.01)
     time.sleep(random.uniform(0, 0.3))
     was_running = job.poll() is None
-    mpi_job.kill(job, folder)
+    mpi_job.kill(job)
     return was_running
 
 

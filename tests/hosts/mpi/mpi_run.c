@@ -2,10 +2,11 @@
  *
  *   mpi_run OVER STRATEGY STEPS FOLDER [MODE]
  *
- * OVER: mpi, launcher (through memory that ranks of one machine share), gloo (of the launcher's ranks). MODE: plain; subset (rank 1 does not train, and solves meanwhile); save (a checkpoint every 5
- * steps, and a start from the newest one); time (prints microseconds a step); hang (rank 1 stops coming); thread
- * (trains in another thread than that of MPI_Init); single, uninitialised, fatal (what must be refused). At the end the
- * checkpoint FOLDER/end.ckpt is written. */
+ * OVER: mpi, launcher (through memory that ranks of one machine share), gloo (of the launcher's ranks). MODE: plain;
+ * subset (rank 1 does not train, and solves meanwhile); save (a checkpoint every 5 steps, and a start from the newest
+ * one); time (prints microseconds a step); hang (rank 1 stops coming); thread, multiple (trains in another thread than
+ * that of MPI_Init, with FUNNELED and MULTIPLE); single, uninitialised (what must be refused). At the end the
+ * checkpoint FOLDER/end.ckpt is written, and MPI must be as the host had it. */
 #include <levin/levin_mpi.h>
 
 #include <math.h>
@@ -68,8 +69,8 @@ static void train(MPI_Comm communicator) {
            " \"max_epochs\": -1, \"accumulate_grad_batches\": %d, \"gradient_clip_val\": 1.0,"
            " \"process_group_backend\": \"%s\", \"timeout_seconds\": %d},"
            " \"model\": {\"class\": \"MLPRegressor\", \"features\": %d, \"hidden\": [%d, %d], \"outputs\": 2}}",
-           strategy, is_large ? 1 : 2, strcmp(over, "gloo") == 0 ? "gloo" : "auto", is_mode("hang") ? 3 : 60, FEATURES, is_large ? 256 : 24,
-           is_large ? 256 : 24);
+           strategy, is_large ? 1 : 2, strcmp(over, "gloo") == 0 ? "gloo" : "auto", is_mode("hang") ? 3 : 60, FEATURES,
+           is_large ? 256 : 24, is_large ? 256 : 24);
   config.text = text;
   options.config = &config;
   if (strcmp(over, "mpi") == 0) {
@@ -121,6 +122,27 @@ static void train(MPI_Comm communicator) {
   levin_session_destroy(session);
 }
 
+static int handled_errors = 0;
+static void handle_error(MPI_Comm* communicator, int* code, ...) {
+  (void)communicator;
+  (void)code;
+  ++handled_errors;
+}
+
+/* Returns whether MPI still works, was not finalised, and calls the host's handler for the host's errors alone. */
+static int is_as_before(MPI_Comm communicator, MPI_Errhandler handler, int size) {
+  MPI_Errhandler after;
+  int own = 1, sum = 0, is_finalised = 1;
+  MPI_Finalized(&is_finalised);
+  if (is_finalised) return 0;
+  MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Comm_get_errhandler(communicator, &after);
+  if (sum != size || after != handler || handled_errors != 0) return 0;
+  MPI_Errhandler_free(&after);
+  MPI_Send(&own, 1, MPI_INT, size, 0, communicator); /* there is no such rank */
+  return handled_errors == 1;
+}
+
 static void* train_in_thread(void* communicator) {
   train(*(MPI_Comm*)communicator);
   return NULL;
@@ -129,6 +151,7 @@ static void* train_in_thread(void* communicator) {
 int main(int argc, char** argv) {
   int level = 0, rank, size;
   MPI_Comm communicator = MPI_COMM_WORLD;
+  MPI_Errhandler handler;
   if (argc < 5) return 2;
   over = argv[1];
   strategy = argv[2];
@@ -148,6 +171,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (is_mode("subset")) MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &communicator);
+  MPI_Comm_create_errhandler(handle_error, &handler);
+  MPI_Comm_set_errhandler(communicator, handler);
   if (is_mode("subset") && rank == 1) {
     /* Messages of its own, which must not meet levin's. */
     double sum = 0, own = 1;
@@ -160,10 +185,9 @@ int main(int argc, char** argv) {
   } else {
     train(communicator);
   }
-  { /* MPI is the host's, and still works. */
-    int own = 1, sum = 0;
-    MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (sum != size) return 1;
+  if (!is_as_before(communicator, handler, size)) {
+    fprintf(stderr, "MPI is not as the host had it\n");
+    return 1;
   }
   MPI_Finalize();
   return 0;
