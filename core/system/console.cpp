@@ -1,4 +1,5 @@
 #include <levin/core/system/console.h>
+#include <levin/core/system/url_credentials.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ std::shared_ptr<spdlog::logger> logger() {
 
 }  // namespace
 
-void info(const std::string& message) { logger()->info("{}", message); }
-void print_warning(const std::string& message) { logger()->warn("warning: {}", message); }
+void info(const std::string& message) { logger()->info("{}", without_credentials(message)); }
+void print_warning(const std::string& message) { logger()->warn("warning: {}", without_credentials(message)); }
 
 }  // namespace levin::console

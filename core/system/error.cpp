@@ -1,5 +1,6 @@
 #include <levin/core/system/error.h>
 #include <c10/util/Exception.h>
+#include <levin/core/system/url_credentials.h>
 
 #include <algorithm>
 #include <numeric>
@@ -29,7 +30,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string message_of(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  return without_credentials(of_torch != nullptr ? of_torch->what_without_backtrace() : error.what());
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {

@@ -1,17 +1,11 @@
 #include <levin/core/ranks/memory/collective.h>
-#include <ATen/ops/add.h>
-#include <ATen/ops/bitwise_and.h>
-#include <ATen/ops/bitwise_or.h>
-#include <ATen/ops/bitwise_xor.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/maximum.h>
-#include <ATen/ops/minimum.h>
-#include <ATen/ops/mul.h>
+#include <levin/core/ranks/memory/combine.h>
+#include <levin/core/ranks/memory/where_it_lies.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -44,78 +38,46 @@ struct Pieces {
 /// Returns the most bytes of which `parts` fit into a slot, a multiple of a cache line and of each dtype's size.
 int64_t piece_for(int64_t parts) { return static_cast<int64_t>(CollectiveSlots::kBytes) / parts / 64 * 64; }
 
-/// `result` may be one of the parts.
-template <class Scalar>
-void add_parts(Scalar* result, const std::vector<const std::byte*>& parts, int64_t count) {
-  constexpr int64_t kBlock = 2048;  // stays in the first cache
-  std::array<Scalar, kBlock> block;
-  const auto values = [&](size_t part) { return reinterpret_cast<const Scalar*>(parts[part]); };
-  const Scalar *const first = values(0), *const second = values(1);
-  if (parts.size() == 2) {
-    for (int64_t i = 0; i < count; ++i) result[i] = first[i] + second[i];
-    return;
-  }
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t length = std::min(count - begin, kBlock);
-    for (int64_t i = 0; i < length; ++i) block[static_cast<size_t>(i)] = first[begin + i] + second[begin + i];
-    for (size_t part = 2; part < parts.size(); ++part) {
-      const Scalar* const next = values(part) + begin;
-      for (int64_t i = 0; i < length; ++i) block[static_cast<size_t>(i)] += next[i];
-    }
-    std::copy(block.begin(), block.begin() + length, result + begin);
-  }
-}
-
-void add_one(at::Tensor& result, const at::Tensor& part, Op op) {
-  switch (op) {
-    case Op::PRODUCT:
-      at::mul_out(result, result, part);
-      return;
-    case Op::MIN:
-      at::minimum_out(result, result, part);
-      return;
-    case Op::MAX:
-      at::maximum_out(result, result, part);
-      return;
-    case Op::BAND:
-      at::bitwise_and_out(result, result, part);
-      return;
-    case Op::BOR:
-      at::bitwise_or_out(result, result, part);
-      return;
-    case Op::BXOR:
-      at::bitwise_xor_out(result, result, part);
-      return;
-    default:
-      at::add_out(result, result, part);
-  }
-}
-
-/// Combines the parts of all ranks, `bytes` each, in the order of the ranks. `result` may be one of them.
-void combine(at::ScalarType dtype, Op op, std::byte* result, const std::vector<const std::byte*>& parts,
-             int64_t bytes) {
-  const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
-  if (count == 0) return;
-  const bool adds = parts.size() > 1 && op == Op::SUM;
-  if (adds && dtype == at::kFloat) return add_parts(reinterpret_cast<float*>(result), parts, count);
-  if (adds && dtype == at::kDouble) return add_parts(reinterpret_cast<double*>(result), parts, count);
-  const auto view = [&](const std::byte* data) {
-    return at::from_blob(const_cast<std::byte*>(data), {count}, at::TensorOptions(dtype));
-  };
-  at::Tensor combined = view(parts[0]).clone();
-  for (size_t i = 1; i < parts.size(); ++i) add_one(combined, view(parts[i]), op);
-  if (op == Op::AVG) combined.div_(static_cast<int64_t>(parts.size()));
-  view(result).copy_(combined);
-}
-
 /// Each rank sends pieces of what it has and reads those of all ranks.
 Collective exchange(const char* name, int64_t bytes, int64_t rounds,
                     std::function<void(const CollectiveSlots&, int64_t piece)> fill,
                     std::function<void(const CollectiveSlots&, int64_t piece)> take) {
-  return {name, bytes, rounds, [=](const CollectiveSlots& slots, int64_t round) {
+  return {name, bytes, [=](const CollectiveSlots& slots, int64_t round) {
             if (round > 0) take(slots, round - 1);
             if (round < rounds) fill(slots, round);
+            return round < rounds;
           }};
+}
+
+/// The pieces in which this rank reads what lies in memory: they stay in the first cache.
+constexpr int64_t kNear = 16 << 10;
+
+/// Combines bytes of all ranks; `result` may be among them.
+void combine_all(at::ScalarType dtype, Op op, std::byte* result, const OfRanks& of_ranks, int64_t begin, int64_t end,
+                 const std::function<void(int64_t begin, int64_t length)>& piece_is_done = {}) {
+  for (int64_t at = begin; at < end; at += kNear) {
+    const int64_t length = std::min(kNear, end - at);
+    std::vector<const std::byte*> parts;
+    for (const std::byte* const one : of_ranks) parts.push_back(one + at);
+    combine(dtype, op, result + (at - begin), parts, length);
+    if (piece_is_done) piece_is_done(at, length);
+  }
+}
+
+/// Each rank combines its share of what all ranks have, and writes the result to all of them.
+Collective all_reduce_where_it_lies(RankOf who, const at::Tensor& tensor, Op op, Collective through_slots) {
+  const Bytes own(tensor);
+  const int64_t share = (own.size / who.ranks + 63) / 64 * 64;
+  return where_it_lies(
+      who, own.data, own.size,
+      [=](const OfRanks& of_ranks) {
+        const int64_t begin = std::min(own.size, who.rank * share), end = std::min(own.size, begin + share);
+        combine_all(own.tensor.scalar_type(), op, own.data + begin, of_ranks, begin, end,
+                    [&](int64_t at, int64_t length) {
+                      for (std::byte* const one : of_ranks) copy_bytes(one + at, own.data + at, length);
+                    });
+      },
+      std::move(through_slots));
 }
 
 /// Each rank sends everything, and the rank `root` computes the result, or all do.
@@ -144,7 +106,7 @@ Collective all_reduce_by_shares(RankOf who, const at::Tensor& tensor, Op op) {
   const int64_t share = piece_for(who.ranks + 1);
   const Pieces pieces{own.size, share * who.ranks};
   const auto share_begin = [=](int64_t piece, int64_t rank) { return std::min(pieces.length(piece), rank * share); };
-  return {"all_reduce", own.size, pieces.count() + 1, [=](const CollectiveSlots& slots, int64_t round) {
+  return {"all_reduce", own.size, [=](const CollectiveSlots& slots, int64_t round) {
             const auto length = [&](int64_t piece, int64_t rank) {
               return share_begin(piece, rank + 1) - share_begin(piece, rank);
             };
@@ -169,6 +131,7 @@ Collective all_reduce_by_shares(RankOf who, const at::Tensor& tensor, Op op) {
                 if (rank != who.rank)
                   copy_bytes(slots.own(round) + share_begin(round, rank),
                              own.data + pieces.begin(round) + share_begin(round, rank), length(round, rank));
+            return round <= pieces.count();
           }};
 }
 
@@ -185,8 +148,9 @@ bool can_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
 
 Collective all_reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op) {
   constexpr size_t kLittle = size_t{8} << 10;
-  return who.ranks <= 2 || tensor.nbytes() <= kLittle ? reduce_whole(who, tensor, op, {})
-                                                      : all_reduce_by_shares(who, tensor, op);
+  const bool is_whole = who.ranks <= 2 || tensor.nbytes() <= kLittle;
+  return all_reduce_where_it_lies(who, tensor, op,
+                                  is_whole ? reduce_whole(who, tensor, op, {}) : all_reduce_by_shares(who, tensor, op));
 }
 
 Collective reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op, int64_t root) {
@@ -196,22 +160,34 @@ Collective reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op, int64_t
 Collective reduce_scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all, Op op) {
   const Bytes result(own);
   const std::vector<Bytes> shares = bytes_of(all);
-  const Pieces pieces{result.size, piece_for(who.ranks)};
-  return exchange(
+  const Pieces pieces{result.size, piece_for(std::max<int64_t>(1, who.ranks - 1))};
+  // A rank sends no share to itself.
+  const auto in_slot = [=](int64_t from, int64_t to) { return (to < from ? to : to - 1) * pieces.piece; };
+  Collective through_slots = exchange(
       "reduce_scatter", result.size, pieces.count(),
       [=](const CollectiveSlots& slots, int64_t i) {
         for (int64_t rank = 0; rank < who.ranks; ++rank)
           if (rank != who.rank)
-            copy_bytes(slots.own(i) + rank * pieces.piece, shares[static_cast<size_t>(rank)].data + pieces.begin(i),
+            copy_bytes(slots.own(i) + in_slot(who.rank, rank), shares[static_cast<size_t>(rank)].data + pieces.begin(i),
                        pieces.length(i));
       },
       [=](const CollectiveSlots& slots, int64_t i) {
         std::vector<const std::byte*> parts;
         for (int64_t rank = 0; rank < who.ranks; ++rank)
           parts.push_back(rank == who.rank ? shares[static_cast<size_t>(rank)].data + pieces.begin(i)
-                                           : slots.of(rank, i) + who.rank * pieces.piece);
+                                           : slots.of(rank, i) + in_slot(rank, who.rank));
         combine(result.tensor.scalar_type(), op, result.data + pieces.begin(i), parts, pieces.length(i));
       });
+  std::byte* first = shares.front().data;
+  for (size_t rank = 0; rank < shares.size(); ++rank)
+    if (shares[rank].data != shares.front().data + static_cast<int64_t>(rank) * result.size) first = nullptr;
+  return where_it_lies(
+      who, first, who.ranks * result.size,
+      [=](const OfRanks& of_ranks) {
+        combine_all(result.tensor.scalar_type(), op, result.data, of_ranks, who.rank * result.size,
+                    (who.rank + 1) * result.size);
+      },
+      std::move(through_slots));
 }
 
 Collective broadcast_in_memory(RankOf who, const at::Tensor& tensor, int64_t root) {
@@ -246,7 +222,15 @@ Collective gather_in_memory(RankOf who, const std::vector<at::Tensor>& all, cons
 }
 
 Collective all_gather_in_memory(RankOf who, const std::vector<at::Tensor>& all, const at::Tensor& own) {
-  return gather_in_memory(who, all, own, /*root=*/-1);
+  const Bytes sent(own);
+  const std::vector<Bytes> received = bytes_of(all);
+  return where_it_lies(
+      who, sent.data, sent.size,
+      [=](const OfRanks& of_ranks) {
+        for (size_t rank = 0; rank < of_ranks.size(); ++rank)
+          copy_bytes(received[rank].data, of_ranks[rank], sent.size);
+      },
+      gather_in_memory(who, all, own, /*root=*/-1));
 }
 
 Collective scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all, int64_t root) {
@@ -285,7 +269,7 @@ Collective all_to_all_in_memory(RankOf who, const std::vector<at::Tensor>& recei
 }
 
 Collective barrier_in_memory() {
-  return {"barrier", 0, 1, [](const CollectiveSlots&, int64_t) {}};
+  return {"barrier", 0, [](const CollectiveSlots&, int64_t round) { return round == 0; }};
 }
 
 }  // namespace levin

@@ -1,11 +1,13 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/ranks/memory/mappable_memory.h>
 #include <levin/core/ranks/memory/rank_slots.h>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace levin {
@@ -21,6 +23,8 @@ class CollectiveSlots {
   std::byte* of(int64_t rank, int64_t round) const {
     return slots_.slot(rank, first_ + static_cast<uint32_t>(round)) + 64;
   }
+  /// Those of what is left after some rounds.
+  CollectiveSlots after(int64_t rounds) const { return {slots_, first_ + static_cast<uint32_t>(rounds)}; }
 
  private:
   const RankSlots& slots_;
@@ -30,26 +34,30 @@ class CollectiveSlots {
 /// What a rank does in a collective.
 struct Collective {
   const char* name = "";
-  int64_t bytes = 0;   ///< of a rank's tensor; with the name the same on all ranks
-  int64_t rounds = 1;  ///< that each rank publishes
-  /// Called for each round from 0 to `rounds`: it reads what the ranks published in the round before, if there is one,
-  /// and fills the slot of this round, unless it is the last call.
-  std::function<void(const CollectiveSlots& slots, int64_t round)> run = {};
+  int64_t bytes = 0;  ///< of a rank's tensor; with the name the same on all ranks
+  /// Called for each round from 0 on: it reads what the ranks published in the round before, if there is one, and fills
+  /// the slot of this round. Returns false if there is nothing left to publish: the collective has ended then. The
+  /// rounds are as many on all ranks.
+  std::function<bool(const CollectiveSlots& slots, int64_t round)> run = {};
 };
 
 /// This rank among `ranks`.
 struct RankOf {
   int64_t rank = 0, ranks = 1;
+  std::shared_ptr<PeerMemory> peers = std::make_shared<PeerMemory>();
 };
 
 // The collectives. Tensors are contiguous, on the CPU, and live in the collective. Parts are summed in the order of the
 // ranks, so that results repeat, and are the same on all ranks.
+//
+// Large tensors of a sum, a reduce-scatter and an all-gather are read where they lie if those of all ranks are in
+// mappable memory; other bytes go through the slots.
 
 bool can_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op);
 Collective all_reduce_in_memory(RankOf who, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
 /// Rank `root` gets the result; the tensors of the others keep their values.
 Collective reduce_in_memory(RankOf who, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op, int64_t root);
-/// `all` holds a share for each rank; `own` gets the result for this rank's share.
+/// `all` holds a share for each rank; `own` gets the result for this rank's share, and may lie in `all`.
 Collective reduce_scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all,
                                     c10d::ReduceOp::RedOpType op);
 Collective broadcast_in_memory(RankOf who, const at::Tensor& tensor, int64_t root);

@@ -143,8 +143,7 @@ bool CollectiveQueue::advance(const std::chrono::milliseconds* timeout) {
         }
         check_same(call, call.round - 1);
       }
-      call.collective.run(slots, call.round);
-      if (call.round == call.collective.rounds) break;
+      if (!call.collective.run(slots, call.round)) break;
       Head head = {{}, call.collective.bytes, call.round};
       std::strncpy(head.name, call.collective.name, sizeof(head.name) - 1);
       std::memcpy(slots_->slot(slots_->rank(), slots_->published() + 1), &head, sizeof(head));

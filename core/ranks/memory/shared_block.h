@@ -18,6 +18,7 @@ class SharedBlock {
   SharedBlock& operator=(SharedBlock&&) = delete;
 
   std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
   /// Returns the descriptor by which others find it in this process.
   int64_t descriptor() const { return descriptor_; }
   /// From now on no other process can map it.

@@ -1,6 +1,7 @@
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/ranks/rank_memory.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/gather_shards.h>
 #include <levin/modules/parallel/ranks/shard.h>
@@ -37,6 +38,7 @@ void BucketMemory::flatten(const std::vector<at::Tensor>& bucket) {
   const ProcessGroup& group = reducer_.group();
   const int64_t rank = group.rank(), world_size = group.world_size(), each = shard_size(size, world_size);
   const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
+  make_mappable(all.storage(), *group.raw());
   int64_t offset = 0;
   for (at::Tensor parameter : bucket) {
     parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));

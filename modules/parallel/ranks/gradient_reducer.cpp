@@ -2,6 +2,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/ranks/rank_memory.h>
 #include <levin/core/ranks/torch_compat/reducer.h>
 #include <levin/modules/parallel/ranks/backward_of_zeros.h>
 #include <levin/modules/parallel/ranks/reduction_buckets.h>
@@ -67,20 +68,34 @@ struct GradientReducer::Engine {
   void begin(const at::Tensor& output) {
     if (first_step) reducer->begin_first_iteration();
     reducer->prepare_for_forward();
-    reducer->rebuild_buckets();
+    rebuild_buckets();
+    make_buckets_mappable();
     reducer->prepare_for_backward(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{});
   }
 
   /// Call it after a backward that reduced. Rebuilds the buckets for the observed order here rather than later:
   /// gradients accumulated by the next window would then be in the buckets and be divided differently than after a
   /// resume.
-  void end() { reducer->rebuild_buckets(); }
+  void end() { rebuild_buckets(); }
+
+  void rebuild_buckets() {
+    if (reducer->rebuild_buckets()) are_mappable = false;
+  }
+
+  /// Other ranks read the buckets where they lie, once they stay.
+  void make_buckets_mappable() {
+    if (are_mappable || reducer->should_rebuild_buckets()) return;
+    for (c10d::GradBucket& bucket : reducer->get_grad_buckets(/*return_zero_tensors=*/false))
+      make_mappable(bucket.getBuffer().storage(), *group);
+    are_mappable = true;
+  }
 
   std::shared_ptr<torch_compat::Reducer> reducer;
   /// The reducer holds a weak pointer to it, which it follows without a check when the unused parameters change.
   std::shared_ptr<c10d::Logger> logger;
+  c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   bool walks = false;  ///< each graph is searched for unused parameters
-  bool first_step = true;
+  bool first_step = true, are_mappable = false;
 };
 
 GradientReducer::GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options)
@@ -110,6 +125,7 @@ void GradientReducer::make_engine(Buckets buckets) {
   std::unordered_map<size_t, std::string> names;
   for (size_t i = 0; i < names_.size(); ++i) names[i] = names_[i];
   auto engine = std::make_unique<Engine>();
+  engine->group = group_.raw();
   engine->walks = options_.find_unused_parameters && !options_.static_graph;
   engine->reducer =
       torch_compat::make_reducer({.parameters = parameters_,
@@ -248,7 +264,7 @@ std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
 
 State GradientReducer::state_dict() const {
   // Rebuilds the buckets requested by the first backward now instead of at the next: they determine the order of sums.
-  group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
+  group_.guarded("rebuild of buckets", [&] { engine_->rebuild_buckets(); });
   State buckets = State::list();
   for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {
     State indices = State::list();

@@ -73,7 +73,7 @@ class ReductionHook final : public c10d::CommHookInterface {
 
 bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
   const std::string name = group.getBackend(device)->getBackendName();
-  return name != "gloo" && name.rfind("memory", 0) != 0;
+  return name != "gloo" && name != "memory and gloo";
 }
 
 std::unique_ptr<c10d::CommHookInterface> make_reduction_hook(c10::intrusive_ptr<c10d::ProcessGroup> group,

@@ -13,8 +13,7 @@ class ProcessGroup;
 
 namespace levin::parallel {
 
-/// Returns whether a group has a reduce-scatter of its own, as NCCL has. Gloo reduces the whole buffer on every rank,
-/// and ranks that share memory sum as those over Gloo.
+/// Returns whether a group has a reduce-scatter of its own, as NCCL has. Gloo reduces the whole buffer on every rank.
 bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device);
 
 /// Makes the hook by which a c10d::Reducer averages a full bucket of gradients over all ranks. `sent_as`: the dtype in

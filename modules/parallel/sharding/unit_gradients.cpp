@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <levin/core/ranks/rank_memory.h>
 #include <levin/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
@@ -49,7 +50,9 @@ UnitGradients::UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGrou
             return outputs;
           }));
     }
-    scatters_ = has_reduce_scatter(*group_.raw(), of_unit.memory().own.device().type());
+    // Ranks of one machine add what was sent in a narrow dtype in the wide one, as those over Gloo.
+    const at::DeviceType device = of_unit.memory().own.device().type();
+    block.scatters = has_reduce_scatter(*group_.raw(), device) && !(block.sent_as && share_memory(*group_.raw()));
   }
 }
 
@@ -140,7 +143,7 @@ void UnitGradients::begin_reduction() {
 
 void UnitGradients::begin_exchange(Block& block) {
   at::Tensor sent = block.sent_as ? narrow(block.whole, *block.sent_as) : block.whole;
-  if (scatters_) {
+  if (block.scatters) {
     block.received = block.sent_as ? at::empty_like(block.own, *block.sent_as) : block.own;
     works_.add(torch_compat::reduce_scatter_flat(*group_.raw(), block.received, sent));
     return;
@@ -157,7 +160,7 @@ void UnitGradients::finish_reduction() {
   const at::NoGradGuard no_grad;
   group_.guarded(call_.c_str(), [&] { works_.wait(); });
   for (Block& block : blocks_) {
-    if (scatters_) {
+    if (block.scatters) {
       if (block.sent_as) block.own.copy_(block.received);
       continue;
     }

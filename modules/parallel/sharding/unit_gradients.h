@@ -70,6 +70,7 @@ class UnitGradients {
     ShardedBlock* block = nullptr;
     size_t offset = 0;                           ///< in the buffers
     std::optional<at::ScalarType> sent_as = {};  ///< nullopt: the gradients' own dtype
+    bool scatters = false;                       ///< by the backend's reduce-scatter
     at::Tensor whole = {}, received = {}, own = {};
     at::Tensor before = {};              ///< the means of the window's earlier batches, until this one's are there
     std::vector<at::Tensor> views = {};  ///< of `whole`, one for each parameter
@@ -89,7 +90,6 @@ class UnitGradients {
   ProcessGroup* replicas_;
   BufferPool& pool_;
   Listener& listener_;
-  bool scatters_ = false;  ///< the backend has a reduce-scatter
   std::deque<Block> blocks_ = {};
   size_t bytes_ = 0, parameters_ = 0, missing_ = 0;
   at::Tensor buffer_ = {}, received_ = {};

@@ -1,5 +1,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <levin/core/ranks/memory/collective_queue.h>
+#include <levin/core/ranks/memory/mappable_memory.h>
 #include <levin/core/ranks/memory/rank_slots.h>
 #include <levin/core/ranks/memory/shared_block.h>
 #include <levin/core/ranks/memory/through_memory.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -35,6 +37,15 @@ using Tensors = std::vector<at::Tensor>;
 
 c10::intrusive_ptr<c10d::Backend> on_cpu(const ProcessGroup& group) { return group.raw()->getBackend(c10::kCPU); }
 
+/// Moves a tensor into memory that other ranks can map.
+void make_mappable(const at::Tensor& tensor) {
+  if (tensor.nbytes() == 0) return;
+  c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
+  c10::DataPtr memory = levin::mappable_memory(storage.nbytes());
+  std::memcpy(memory.get(), storage.data(), storage.nbytes());
+  storage.set_data_ptr_noswap(std::move(memory));
+}
+
 /// One collective, drawn alike on all ranks from `seed`, as one of the backends runs it. Returns what it gave.
 Tensors run_drawn(c10d::Backend& backend, uint32_t seed) {
   std::mt19937 random(seed);
@@ -49,6 +60,7 @@ Tensors run_drawn(c10d::Backend& backend, uint32_t seed) {
   const int root = static_cast<int>(random() % static_cast<uint32_t>(ranks));
   const int kind = static_cast<int>(random() % 9);
   const bool has_gaps = random() % 4 == 0;
+  const std::string mappable = draw("none", "of all ranks", "of all ranks", "of rank 0");
   Op op = draw(Op::SUM, Op::SUM, Op::PRODUCT, Op::MIN, Op::MAX);
   if (dtype == at::kLong || dtype == at::kInt || dtype == at::kByte) op = draw(op, Op::BAND, Op::BOR, Op::BXOR);
   at::Generator generator = at::detail::createCPUGenerator(seed * 100 + static_cast<uint64_t>(rank));
@@ -72,6 +84,8 @@ Tensors run_drawn(c10d::Backend& backend, uint32_t seed) {
   at::Tensor flat = values(size * ranks), own_share = torch::zeros({size}, dtype), whole = own.contiguous();
   at::Tensor many = torch::zeros({size * ranks}, dtype);
   std::vector<int64_t> equal;
+  if (mappable == "of all ranks" || (mappable == "of rank 0" && rank == 0))
+    for (const at::Tensor& tensor : {own, flat, whole}) make_mappable(tensor);
   switch (kind) {
     case 0:
       backend.allreduce(one, {.reduceOp = op})->wait();
@@ -264,6 +278,74 @@ TEST_CASE("a rank that leaves ends the ranks of its machine and of others, which
   for (const size_t rank : {2, 3}) CHECK(!errors[rank].empty());
 }
 
+TEST_CASE("ranks read large tensors where they lie, and let go of what its rank has freed") {
+  at::Tensor tensor = torch::arange(100000);
+  CHECK(levin::place_of(tensor.data_ptr(), tensor.nbytes()).block_bytes == 0);
+  make_mappable(tensor);
+  const auto* const first = static_cast<const std::byte*>(tensor.data_ptr());
+  const levin::MemoryPlace place = levin::place_of(first + 80, tensor.nbytes() - 80);
+  REQUIRE(place.block_bytes > 0);
+  CHECK(levin::place_of(first, tensor.nbytes() + 1).block_bytes == 0);
+  CHECK(levin::place_of(first - 1, 1).block_bytes == 0);
+  levin::PeerMemory peers;
+  const auto mapped = peers.map(place, 160);
+  CHECK(mapped.data != first + 80);
+  CHECK(std::memcmp(mapped.data, first + 80, 160) == 0);
+  CHECK(peers.map(place, 8).block == mapped.block);
+
+  const auto refusal = [&](auto change, size_t bytes) {
+    levin::MemoryPlace other = place;
+    change(other);
+    return error_text([&] { levin::PeerMemory().map(other, bytes); });
+  };
+  CHECK(contains(refusal([](auto&) {}, tensor.nbytes()), "does not hold"));
+  CHECK(contains(refusal([](auto& of) { of.offset = 0; }, 8), "does not hold"));
+  CHECK(contains(refusal([](auto& of) { of.offset = -8; }, 8), "does not hold"));
+  CHECK(contains(refusal([](auto& of) { of.id[3] = '?'; }, 8), "another block is there"));
+  CHECK(contains(refusal([](auto& of) { of.block_bytes += 4096; }, 8), "not that of a rank"));
+  CHECK(contains(refusal([](auto& of) { of.descriptor = 100000; }, 8), "memory of process"));
+
+  const std::weak_ptr<const levin::SharedBlock> block = mapped.block;
+  {
+    levin::PeerMemory others;
+    others.map(place, 8);
+    tensor = torch::arange(100000);
+    make_mappable(tensor);
+    CHECK(contains(error_text([&] { levin::PeerMemory().map(place, 8); }), "memory of process"));
+    const long uses = block.use_count();
+    peers.map(levin::place_of(tensor.data_ptr(), 8), 8);
+    CHECK(block.use_count() == uses - 1);
+  }
+}
+
+TEST_CASE("buckets that ranks read where they lie train as over Gloo, whole and in shares") {
+  for (const bool shares : {false, true}) {
+    const auto train = [&](ProcessGroup& group) {
+      torch::nn::Sequential net(torch::nn::Linear(301, 512), torch::nn::Tanh(), torch::nn::Linear(512, 200));
+      at::Generator generator = at::detail::createCPUGenerator(3);
+      for (at::Tensor parameter : net->parameters())
+        parameter.set_data(0.1 * torch::randn(parameter.sizes(), generator));
+      levin::parallel::GradientReducer reducer(*net, group, {.bucket_cap_mb = 0.7, .shard_gradients = shares});
+      levin::optim::Adam adam(net->parameters(), {.lr = 0.01});
+      std::optional<levin::parallel::ShardedOptimizer> sharded;
+      if (shares) sharded.emplace(adam, reducer);
+      at::Generator inputs = at::detail::createCPUGenerator(10 + static_cast<uint64_t>(group.rank()));
+      for (int step = 0; step < 4; ++step) {
+        shares ? sharded->zero_grad() : adam.zero_grad();
+        reducer.backward(net->forward(torch::randn({8, 301}, inputs)).square().mean());
+        if (shares) sharded->take_gradients();
+        shares ? sharded->step() : adam.step();
+      }
+      Tensors trained;
+      for (const at::Tensor& parameter : net->parameters()) trained.push_back(parameter.detach().clone());
+      return std::vector<Tensors>{trained};
+    };
+    const auto expected = results_of_ranks(2, ProcessGroupBackend::Gloo, train);
+    const auto got = results_of_ranks(2, ProcessGroupBackend::Auto, train);
+    for (size_t rank = 0; rank < 2; ++rank) CHECK(are_same(got[rank][0], expected[0][0]));
+  }
+}
+
 TEST_CASE("sums of many ranks are the same on all of them, and each time") {
   const auto run = [](ProcessGroup& group) {
     std::vector<Tensors> results;
@@ -272,6 +354,12 @@ TEST_CASE("sums of many ranks are the same on all of them, and each time") {
       Tensors sum = {torch::randn({size}, generator)};
       on_cpu(group)->allreduce(sum)->wait();
       results.push_back(sum);
+      // The same values where each rank reads those of the others.
+      at::Generator again = at::detail::createCPUGenerator(7 + static_cast<uint64_t>(group.rank()));
+      Tensors mapped = {torch::randn({size}, again)};
+      make_mappable(mapped[0]);
+      on_cpu(group)->allreduce(mapped)->wait();
+      RANK_CHECK(group, torch::equal(mapped[0], sum[0]));
     }
     return results;
   };
