@@ -1,6 +1,6 @@
 """Batches of tables read block by block: levin's loader (`levin data inspect`, with half as much memory as the data take) beside pyarrow's iter_batches and h5py's slices.
 
-usage: tables.py LEVIN [--rows 1000000] [--batch 1024] [--rounds 3]
+usage: tables.py LEVIN [--rows 4000000] [--batch 1024] [--rounds 3]
 
 Prints samples a second, medians over the rounds, in turns; the files are in the system's cache. Columns are 8 of float64, 2 of int64, and
 in Parquet a text of 20 words. pyarrow and h5py make NumPy arrays of each batch, pyarrow with its threads and with one.
@@ -25,7 +25,7 @@ import pyarrow.parquet
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("levin")
-    for name, default in (("rows", 1_000_000), ("batch", 1024), ("rounds", 3)):
+    for name, default in (("rows", 4_000_000), ("batch", 1024), ("rounds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args()
 

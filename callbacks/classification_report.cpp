@@ -10,6 +10,7 @@
 #include <levin/core/system/json_text.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/lightning_module.h>
 
 #include <algorithm>
@@ -61,6 +62,7 @@ bool are_scores(const at::Tensor& scores) {
 
 ClassificationReport::ClassificationReport(ClassificationReportOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "ClassificationReport");
+  require_local("ClassificationReport.output_dir", options_.output_dir);
 }
 
 void ClassificationReport::on_validation_epoch_start(Run& /*run*/) { begin(); }

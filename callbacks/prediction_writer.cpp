@@ -1,6 +1,7 @@
 #include <levin/callbacks/prediction_writer.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 
 #include <filesystem>
 
@@ -77,6 +78,7 @@ void BasePredictionWriter::on_predict_epoch_end(Run& run) {
 PredictionWriter::PredictionWriter(PredictionWriterOptions options)
     : BasePredictionWriter(options.write_interval), output_dir_(std::move(options.output_dir)) {
   if (output_dir_.empty()) throw UsageError("PredictionWriter.output_dir: missing; name the folder of the files");
+  require_local("PredictionWriter.output_dir", output_dir_);
 }
 
 void PredictionWriter::write_on_batch_end(Run& run, const Batch& prediction, int64_t batch_idx,

@@ -4,6 +4,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/lightning_module.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ std::vector<std::string> labels_below(const Batch& batch, int64_t images) {
 
 SampleImages::SampleImages(SampleImagesOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "SampleImages");
+  require_local("SampleImages.output_dir", options_.output_dir);
 }
 
 void SampleImages::on_validation_batch_end(Run& run) {

@@ -4,6 +4,8 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
+#include <levin/data/datasets/readers/tokenizer_settings.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/transformers/causal_lm.h>
 
@@ -34,6 +36,7 @@ nn::CausalLM& model_of(Run& run) {
 
 SampleText::SampleText(SampleTextOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "SampleText");
+  require_local("SampleText.output_dir", options_.output_dir);
   if (options_.prompts.empty())
     throw UsageError("SampleText.prompts: missing; give the texts that the model continues");
 }
@@ -41,7 +44,7 @@ SampleText::SampleText(SampleTextOptions options) : options_(std::move(options))
 void SampleText::on_fit_start(Run& run) {
   const nn::CausalLM& model = model_of(run);
   tokenizer_ = std::make_shared<const Tokenizer>(
-      Tokenizer::from_file(options_.tokenizer.empty() ? model.options.folder : options_.tokenizer));
+      data::open_tokenizer(options_.tokenizer.empty() ? model.options.folder : options_.tokenizer));
   for (const std::string& prompt : options_.prompts) tokens_of(*tokenizer_, prompt);
   latest_epoch_ = -1;
   latest_step_ = run.state().global_step;

@@ -2,6 +2,7 @@
 #include <ATen/ops/full.h>
 #include <levin/core/run/batch_counts.h>
 #include <levin/core/state/atomic_file.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/step_output.h>
 
 #include <cmath>
@@ -28,6 +29,7 @@ std::filesystem::path file_of(const std::string& given, const std::filesystem::p
 
 SpikeDetection::SpikeDetection(SpikeDetectionOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "SpikeDetection");
+  require_local("SpikeDetection.exclude_batches_path", options_.exclude_batches_path);
 }
 
 void SpikeDetection::setup(Run& run) {

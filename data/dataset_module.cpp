@@ -1,10 +1,10 @@
 #include <levin/data/dataset_module.h>
 #include <levin/core/system/error.h>
+#include <levin/data/needed_split.h>
 
 #include <utility>
 
 namespace levin::data {
-namespace {
 
 bool needs(Stage stage, Split split) {
   switch (split) {
@@ -19,8 +19,6 @@ bool needs(Stage stage, Split split) {
   }
   return false;
 }
-
-}  // namespace
 
 const char* to_text(Split split) {
   constexpr std::array<const char*, 4> names = {"train", "val", "test", "predict"};

@@ -4,6 +4,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/joined.h>
 #include <levin/data/ignored_target.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/nn/configured_optimizer.h>
 
 #include <algorithm>
@@ -181,7 +182,7 @@ OptimizerConfig ImportedModule::configure_optimizers() {
 void ImportedModule::on_fit_end(Run& run) {
   if (choices().save_to.empty() || !run.comm().is_global_zero()) return;
   on_validation_model_eval();
-  save_as_file(choices().save_to);
+  write_output("model.save_to", choices().save_to, [this](const auto& path) { save_as_file(path); });
   restore_training_modes();
 }
 

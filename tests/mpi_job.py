@@ -1,8 +1,11 @@
-"""Jobs of mpirun in tests: started apart from the test, and killed as a whole."""
+"""Jobs of mpirun in tests: started apart from the test, and killed as a whole. LEVIN_TEST_MPIRUN names another mpirun."""
 
 import os
+import pathlib
 import signal
 import subprocess
+
+MPIRUN = os.environ.get("LEVIN_TEST_MPIRUN", "mpirun")
 
 
 def environment(folder):
@@ -20,7 +23,7 @@ def environment(folder):
 
 def start(ranks, words, folder):
     return subprocess.Popen(
-        ["mpirun", "-n", str(ranks), *map(str, words)],
+        [MPIRUN, "-n", str(ranks), *map(str, words)],
         env=environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -29,11 +32,32 @@ def start(ranks, words, folder):
     )
 
 
-def kill(job, word):
-    """Kills mpirun and its processes, whose command lines have the word."""
+def processes_below(parent):
+    """Returns the numbers of a process's children, of theirs, and so on."""
+    children = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = []
+    left = [parent]
+    while left:
+        left += children.get(left[0], [])
+        found.append(left.pop(0))
+    return found[1:]
+
+
+def kill(job):
+    """Kills mpirun, stopped first so that it starts nothing more, and its processes."""
     if job.poll() is None:
-        os.killpg(job.pid, signal.SIGKILL)
-    subprocess.run(["pkill", "-KILL", "-f", str(word)], check=False)
+        os.kill(job.pid, signal.SIGSTOP)
+        for process in [job.pid, *processes_below(job.pid)]:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
     job.communicate()
 
 

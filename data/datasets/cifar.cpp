@@ -4,6 +4,7 @@
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/download/file_lock.h>
 #include <levin/data/files/archive.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/data/transforms/compose.h>
 
 #include <algorithm>
@@ -19,7 +20,9 @@ CIFARModule::CIFARModule(Source source, const std::string& root, std::string url
       root_(root),
       url_(std::move(url)),
       transform_(std::move(transform)),
-      batch_transform_(std::move(batch_transform)) {}
+      batch_transform_(std::move(batch_transform)) {
+  require_local("data.root", root);
+}
 
 fs::path CIFARModule::find_folder() const {
   for (const fs::path& parent : {root_, cache_folder() / source_.cache_name}) {

@@ -1,10 +1,8 @@
 #include <levin/data/datasets/detection.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
-#include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/datasets/readers/image_places.h>
 
-#include <filesystem>
-#include <sstream>
 #include <utility>
 
 namespace levin::data {
@@ -21,26 +19,9 @@ std::vector<double> of_colours(const OneOrMore<double>& values, const char* opti
 
 /// Returns the images of predict_images, numbered from 1.
 CocoAnnotations images_without_boxes(const std::string& text) {
-  std::vector<std::string> paths;
-  std::error_code ignored;
-  if (std::filesystem::exists(text, ignored)) {
-    paths.push_back(text);
-  } else {
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');) paths.push_back(part);
-  }
   CocoAnnotations all;
-  const auto add = [&](const std::string& path) {
-    all.images.push_back({.path = path, .id = static_cast<int64_t>(all.images.size()) + 1});
-  };
-  for (const std::string& path : paths) {
-    if (!std::filesystem::exists(path, ignored))
-      throw UsageError("data.predict_images: no folder or file ", path, "; give the images, or the folder with them");
-    if (!std::filesystem::is_directory(path, ignored))
-      add(path);
-    else
-      for (const ImageFiles::Item& item : find_unlabelled_images(path).items) add(item.path);
-  }
+  for (std::string& path : images_named(text, "data.predict_images"))
+    all.images.push_back({.path = std::move(path), .id = static_cast<int64_t>(all.images.size()) + 1});
   return all;
 }
 

@@ -2,14 +2,14 @@
 #include <ATen/Parallel.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/datasets/readers/image_preprocessor.h>
 #include <levin/data/datasets/readers/split_images.h>
 #include <levin/data/datasets/readers/square_images.h>
 #include <levin/data/download/cache_folder.h>
-#include <levin/data/files/image_file.h>
+#include <levin/data/remote/local_path.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 namespace levin::data {
@@ -17,31 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-/// Returns the images of predict_root: a folder, a file, or several with commas between.
+/// Returns the images of predict_root.
 ImageFiles images_to_predict(const std::string& text, std::vector<std::string> classes) {
   ImageFiles files{.classes = std::move(classes)};
-  std::error_code ignored;
-  std::vector<std::string> paths;
-  if (fs::exists(text, ignored)) {
-    paths.push_back(text);
-  } else {
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');) paths.push_back(part);
-  }
-  for (const std::string& path : paths) {
-    if (!fs::exists(path, ignored))
-      throw UsageError("data.predict_root: no folder or file ", path, "; give the images, or the folder with them");
-    if (is_folder(path)) {
-      for (ImageFiles::Item& item : find_unlabelled_images(path).items) files.items.push_back(std::move(item));
-    } else {
-      files.items.push_back({path, -1});
-    }
-  }
+  for (std::string& path : images_named(text, "data.predict_root")) files.items.push_back({std::move(path), -1});
   return files;
 }
 
@@ -52,7 +31,7 @@ void leave_out_unreadable(ImageFiles& files) {
     for (int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<size_t>(i);
       try {
-        read_image(files.items[at].path);
+        read_placed_image(files.items[at].path);
       } catch (const UsageError& error) {
         causes[at] = error.what();
       }
@@ -128,11 +107,9 @@ std::optional<RawInput> ImageFolder::raw_input() {
 
 const fs::path& ImageFolder::root() {
   if (root_) return *root_;
-  const fs::path given = options_.root, in_cache = cache_folder() / given;
-  for (const fs::path& folder : {given, in_cache}) {
-    std::error_code ignored;
-    if (fs::exists(folder, ignored)) return root_.emplace(folder);
-  }
+  const fs::path given = image_place(options_.root), in_cache = is_on_server(given) ? given : cache_folder() / given;
+  for (const fs::path& folder : {given, in_cache})
+    if (image_place_exists(folder)) return root_.emplace(folder);
   throw UsageError("data.root: no folder ", given.string(), given == in_cache ? "" : ", nor " + in_cache.string(),
                    "; set --data.root to the folder with the images");
 }
@@ -165,18 +142,18 @@ DatasetPtr ImageFolder::images(Files files, bool training) const {
 }
 
 DatasetPtr ImageFolder::images_in(const char* name) {
-  if (!is_divided() || !is_folder(root() / name)) return nullptr;
+  if (!is_divided() || !is_image_folder(root() / name)) return nullptr;
   std::vector<std::string> classes = loaded_classes_;
-  if (classes.empty() && is_folder(root() / "train")) classes = train_files()->classes;
+  if (classes.empty() && is_image_folder(root() / "train")) classes = train_files()->classes;
   return images(std::make_shared<const ImageFiles>(find_image_files(root() / name, std::move(classes))), false);
 }
 
 std::vector<std::string> ImageFolder::known_classes() {
   if (!loaded_classes_.empty()) return loaded_classes_;
-  const fs::path given = options_.root;
-  if (!is_folder(given) && !is_folder(cache_folder() / given)) return {};
+  const fs::path given = image_place(options_.root);
+  if (!is_image_folder(given) && (is_on_server(given) || !is_image_folder(cache_folder() / given))) return {};
   if (!is_divided()) return subfolders(root());
-  return is_folder(root() / "train") ? subfolders(root() / "train") : std::vector<std::string>();
+  return is_image_folder(root() / "train") ? subfolders(root() / "train") : std::vector<std::string>();
 }
 
 DatasetPtr ImageFolder::predict_images() {
@@ -186,8 +163,8 @@ DatasetPtr ImageFolder::predict_images() {
   };
   const auto unlabelled = [&](const fs::path& folder) { return made(find_unlabelled_images(folder, known_classes())); };
   if (!options_.predict_root.empty()) return made(images_to_predict(options_.predict_root, known_classes()));
-  if (is_folder(root()) && subfolders(root()).empty()) return unlabelled(root());
-  if (is_divided() && is_folder(root() / "predict")) return unlabelled(root() / "predict");
+  if (is_image_folder(root()) && subfolders(root()).empty()) return unlabelled(root());
+  if (is_divided() && is_image_folder(root() / "predict")) return unlabelled(root() / "predict");
   return images_in("test");
 }
 
@@ -198,7 +175,7 @@ DatasetPtr ImageFolder::part(bool training) {
 DatasetPtr ImageFolder::make_dataset(Split split) {
   if (split == Split::Predict) return predict_images();
   if (split == Split::Test) return images_in("test");
-  const bool has_val = is_divided() && is_folder(root() / "val");
+  const bool has_val = is_divided() && is_image_folder(root() / "val");
   if (split == Split::Val) return has_val ? images_in("val") : part(false);
   DatasetPtr train = has_val ? images(train_files(), true) : part(true);
   if (!batch_transform_) return train;

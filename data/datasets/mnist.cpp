@@ -2,6 +2,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/idx_file.h>
 #include <levin/data/download/cache_folder.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/data/transforms/compose.h>
 
 #include <filesystem>
@@ -17,7 +18,9 @@ IdxImages::IdxImages(Source source, std::string root, std::string url, DataLoade
       root_(std::move(root)),
       url_(std::move(url)),
       transform_(std::move(transform)),
-      batch_transform_(std::move(batch_transform)) {}
+      batch_transform_(std::move(batch_transform)) {
+  require_local("data.root", root_);
+}
 
 LearnedImages IdxImages::learned() const {
   return {.class_names = source_.class_names, .mean = {source_.mean}, .stddev = {source_.stddev}};

@@ -1,10 +1,13 @@
 #include <levin/data/datasets/python_dataset.h>
+#include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
+#include <levin/data/needed_split.h>
 #include <levin/data/python/python_host.h>
 #include <levin/data/python/python_rank_loader.h>
 #include <levin/data/python/python_samples.h>
 #include <levin/data/python/python_stream_loader.h>
+#include <levin/data/remote/output_place.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,16 +17,12 @@ namespace {
 
 constexpr std::array kSplits = {Split::Train, Split::Val, Split::Test, Split::Predict};
 
-bool is_needed(Stage stage, Split split) {
-  if (stage == Stage::Fit) return split == Split::Train || split == Split::Val;
-  return split == (stage == Stage::Validate ? Split::Val : stage == Stage::Test ? Split::Test : Split::Predict);
-}
-
 }  // namespace
 
 PythonDataset::PythonDataset(Options options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "data");
   if (options_.file.empty()) throw UsageError("data.file: name the Python file that makes the data");
+  require_local("data.file", options_.file);
   if (options_.function.empty()) throw UsageError("data.function: name a function or a class of ", options_.file);
 }
 
@@ -56,7 +55,7 @@ void PythonDataset::setup(Stage stage) {
   for (const Split split : kSplits) {
     std::shared_ptr<const PythonData>& data = data_[static_cast<size_t>(split)];
     const PythonCall call = call_for(split);
-    if (data || !is_needed(stage, split) || host().takes(call.function, "rank")) continue;
+    if (data || !needs(stage, split) || host().takes(call.function, "rank")) continue;
     data = std::make_shared<const PythonData>(host().make(call));
   }
 }
@@ -91,6 +90,11 @@ std::unique_ptr<Loader> PythonDataset::make_loader(Split split, const PythonData
       .workers = processes, .timeout_seconds = options_.timeout_seconds, .restarts = options_.worker_restarts};
   DataLoaderOptions options = loader_options(options_);
   options.num_workers = processes;
+  if (processes == 1 && options.prefetch_factor > 1 && cores_of_process() > 1) {
+    // A second thread asks while the first one waits, so that the process need not.
+    options.num_workers = 2;
+    options.prefetch_factor = (options.prefetch_factor + 1) / 2;
+  }
   options.timeout_seconds = 0;  // the wait for a worker has the limit, and ends the one that hangs
   if (split != Split::Train) options.shuffle = options.drop_last = false;
   if (data.kind == PythonData::Kind::Map)
@@ -98,7 +102,7 @@ std::unique_ptr<Loader> PythonDataset::make_loader(Split split, const PythonData
   return std::make_unique<PythonStreamLoader>(host_, split, data,
                                               PythonStreamOptions{.batch_size = options.batch_size,
                                                                   .drop_last = options.drop_last,
-                                                                  .ahead = processes * options.prefetch_factor,
+                                                                  .ahead = processes * options_.prefetch_factor,
                                                                   .seed = options.seed},
                                               workers, rank);
 }

@@ -1,8 +1,10 @@
 #include <levin/data/datasets/segmentation.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/datasets/readers/split_images.h>
 #include <levin/data/download/cache_folder.h>
+#include <levin/data/remote/local_path.h>
 
 #include <utility>
 
@@ -24,8 +26,9 @@ ImageInputs segmentation_inputs(const SegmentationOptions& options) {
 
 fs::path root_of(const std::string& given) {
   if (given.empty()) throw UsageError("data.root: not set; it names the folder with the images and masks");
+  const fs::path place = image_place(given);
   std::error_code ignored;
-  return fs::exists(given, ignored) ? fs::path(given) : cache_folder() / given;
+  return is_on_server(place) || fs::exists(place, ignored) ? place : cache_folder() / place;
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ DatasetPtr Segmentation::make_dataset(Split split) {
     case Split::Predict:
       break;
   }
-  if (!options_.predict_root.empty()) return unmasked(options_.predict_root);
+  if (!options_.predict_root.empty()) return unmasked(image_place(options_.predict_root));
   for (const char* part : {"predict", "test"})
     if (folders_.has(part)) return unmasked(folders_.images_of(part));
   return nullptr;

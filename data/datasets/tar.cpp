@@ -3,11 +3,13 @@
 #include <levin/core/system/joined.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/datasets/readers/convert_field.h>
+#include <levin/data/datasets/readers/length_groups.h>
 #include <levin/data/datasets/readers/pad_rows.h>
 #include <levin/data/datasets/readers/shard_list.h>
 #include <levin/data/datasets/readers/tar_shards.h>
 #include <levin/data/datasets/readers/tar_stream.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -24,6 +26,14 @@ std::string names_of(const Values& values) {
   std::string names;
   for (const auto& [name, tensor] : values) names += (names.empty() ? "" : ", ") + name;
   return names;
+}
+
+/// Returns the members' options for a data set whose classes have names.
+TarDecoderOptions decoder_options(const TarDatasetOptions& options) {
+  TarDecoderOptions members = options.members;
+  const size_t named = std::max(options.class_names.size(), members.mask_colors.size());
+  if (!members.mask.empty() && named > 0) members.classes = static_cast<int64_t>(named);
+  return members;
 }
 
 std::string place(const TarSample& sample) {
@@ -78,7 +88,9 @@ std::vector<int64_t> with_samples(int64_t samples, at::IntArrayRef sizes) {
 }  // namespace
 
 TarDataset::TarDataset(const std::vector<std::string>& shards, Options options, const std::string& option)
-    : options_(std::move(options)), decoder_(options_.members), types_(field_types_of(options_.field_options)) {
+    : options_(std::move(options)),
+      decoder_(decoder_options(options_)),
+      types_(field_types_of(options_.field_options)) {
   const std::string& masked = options_.field_options.attention_mask;
   if (!masked.empty() && !options_.field_options.pad.values().contains(masked))
     throw UsageError("data.attention_mask: '", masked, "' is no field that data.pad fills up");
@@ -95,20 +107,27 @@ std::unique_ptr<SampleStream> TarDataset::open(const StreamOptions& options) con
 
 TarDecoder::Values TarDataset::values_of(const TarSample& sample, Rng& rng) const {
   Values values = decoder_.decode(sample);
-  if (!options_.transform) return values;
+  if (options_.transform) values = transformed(values, rng);
+  if (!options_.members.mask.empty())
+    for (auto& [name, tensor] : values)
+      if (name == "mask") name = "target";
+  return values;
+}
+
+TarDecoder::Values TarDataset::transformed(const Values& values, Rng& rng) const {
   // A transform may write to its batch, which must not be the mapped file.
   Batch one;
   for (const auto& [name, tensor] : values) one.set(name, tensor.clone(at::MemoryFormat::Contiguous).unsqueeze_(0));
   (*options_.transform)(one, {&rng, 1});
-  values.clear();
+  Values changed;
   for (const std::string& name : one.names()) {
     const at::Tensor& tensor = one[name];
     if (tensor.dim() == 0 || tensor.size(0) != 1) {
       throw Error("TarDataset: a transform made '", name, "' ", tensor.sizes(), " of one sample; expected [1, ...]");
     }
-    values.emplace_back(name, tensor.select(0, 0));
+    changed.emplace_back(name, tensor.select(0, 0));
   }
-  return values;
+  return changed;
 }
 
 void TarDataset::make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const {
@@ -169,6 +188,7 @@ Tar::Tar(Options options)
       transform_(make_transforms(options_.transforms, "data.transforms")),
       val_transform_(make_transforms(options_.val_transforms, "data.val_transforms")) {
   schema_of<Options>().check(&options_, "data");
+  if (!options_.group_by_length.empty()) check_length_groups("data.group_by_length", options_.shuffle);
 }
 
 Tar::DatasetPointer Tar::make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform,
@@ -193,7 +213,11 @@ void Tar::setup(Stage stage) {
 
 Loaders Tar::train_dataloader() {
   if (!train_) throw UsageError("Tar: call setup before asking for the train loader");
-  return DataLoader(train_, loader_options(options_));
+  if (options_.group_by_length.empty()) return DataLoader(train_, loader_options(options_));
+  return length_grouped_loader(train_, loader_options(options_),
+                               [data = train_, field = options_.group_by_length](const Batch& sample) {
+                                 return data->length_of(sample, field, "data.group_by_length");
+                               });
 }
 
 Loaders Tar::evaluation_loader(const DatasetPointer& dataset) const {

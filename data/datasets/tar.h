@@ -35,7 +35,8 @@ struct TarDatasetOptions {
 /// Samples in tar files (shards), plain or gzip, read sequentially: for data larger than memory. Consecutive members
 /// `key.ext` with the same key make a sample: `7.jpg`, `7.cls`.
 ///
-/// TarDecoder describes how members are decoded. Files are mapped into memory; an uncompressed file is read without a
+/// TarDecoder describes how members are decoded; masks become `target`, int64 [samples, height, width], after the
+/// transform has moved them with their images. Files are mapped into memory; an uncompressed file is read without a
 /// copy except the one into the batch. Files at URLs are fetched ahead into a cache that the processes of a machine
 /// share, and give the same samples in the same order. Ranks take whole files or, if there are fewer files than ranks
 /// or `ranks_take` says so, single samples. A resumed loader continues at its byte offset; a gzip file is read again up
@@ -52,9 +53,14 @@ class TarDataset final : public IterableDataset {
   bool divides_among_ranks() const override;
   void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const override;
   std::vector<std::string> class_names() const override { return options_.class_names; }
+  /// Returns the length of a field of a sample that a stream gave; see TarDecoder::length_of.
+  int64_t length_of(const Batch& sample, const std::string& field, const std::string& option) const {
+    return decoder_.length_of(sample.as<TarSample>(), field, option);
+  }
 
  private:
   TarDecoder::Values values_of(const TarSample& sample, Rng& rng) const;
+  TarDecoder::Values transformed(const TarDecoder::Values& values, Rng& rng) const;
   at::Tensor batch_of(const std::vector<TarDecoder::Values>& values, size_t item,
                       const std::vector<const MappedFile*>& files, Batch& out) const;
   void convert(Batch& batch) const;
@@ -73,6 +79,9 @@ struct TarOptions {
   std::vector<std::string> val_shards = LEVIN_OPTION(val_shards, {}, "Validation files; empty: none");
   std::vector<std::string> test_shards = LEVIN_OPTION(test_shards, {}, "Files for test and predict; empty: none");
   TarDatasetOptions samples = {};
+  std::string group_by_length = LEVIN_OPTION(
+      group_by_length, "",
+      "Field whose rows have different lengths: training batches are of samples of similar length; needs shuffle");
   std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to each training sample before samples are put together");
   std::vector<ClassChoice<TransformKind>> val_transforms =

@@ -9,12 +9,10 @@
 namespace levin::data {
 namespace {
 
-SampleEncoderOptions chosen_encoder(const TextPreferencesDatasetOptions& options) {
+SampleEncoderOptions encoder_options(const TextPreferencesDatasetOptions& options) {
   return {.tokenizer = options.tokenizer,
-          .fields = {.text_field = "",
-                     .prompt_field = options.prompt_field,
-                     .completion_field = options.chosen_field,
-                     .messages_field = ""},
+          .chat_template = options.chat_template,
+          .system_message = options.system_message,
           .append_eos = options.append_eos,
           .eos_token = options.eos_token};
 }
@@ -22,17 +20,12 @@ SampleEncoderOptions chosen_encoder(const TextPreferencesDatasetOptions& options
 }  // namespace
 
 TextPreferencesDataset::TextPreferencesDataset(std::shared_ptr<const TextLines> lines, const Options& options)
-    : lines_(std::move(lines)),
-      options_(options),
-      chosen_(chosen_encoder(options)),
-      rejected_(chosen_.with_completions(options.rejected_field)) {
+    : lines_(std::move(lines)), options_(options), encoder_(encoder_options(options)) {
   schema_of<Options>().check(&options_, "data");
 }
 
-std::vector<MarkedToken> TextPreferencesDataset::encode(const SampleEncoder& encoder, int64_t line) const {
-  if (line < 0 || line >= size()) throw Error("TextPreferencesDataset: no sample ", line, " among ", size());
-  const std::string place = lines_->place(line);
-  std::vector<MarkedToken> tokens = encoder.encode_line(lines_->line(line), place);
+std::vector<MarkedToken> TextPreferencesDataset::encode(TextSample sample, const std::string& place) const {
+  std::vector<MarkedToken> tokens = encoder_.encode_sample(std::move(sample), place);
   const auto most = static_cast<size_t>(options_.max_length);
   if (tokens.size() > most && options_.too_long == TooLong::Error)
     throw UsageError(place, ": ", tokens.size(), " tokens, more than data.max_length ", most,
@@ -44,11 +37,15 @@ std::vector<MarkedToken> TextPreferencesDataset::encode(const SampleEncoder& enc
 void TextPreferencesDataset::get_batch(const Indices& indices, Batch& out) const {
   std::vector<std::vector<MarkedToken>> rows;
   size_t longest = 0;
-  for (const int64_t index : indices)
-    for (const SampleEncoder* const encoder : {&chosen_, &rejected_}) {
-      rows.push_back(encode(*encoder, index));
+  for (const int64_t index : indices) {
+    if (index < 0 || index >= size()) throw Error("TextPreferencesDataset: no sample ", index, " among ", size());
+    const std::string place = lines_->place(index);
+    Preference pair = read_preference(lines_->line(index), options_.fields, place);
+    for (TextSample* const sample : {&pair.chosen, &pair.rejected}) {
+      rows.push_back(encode(std::move(*sample), place));
       longest = std::max(longest, rows.back().size());
     }
+  }
   const std::vector<int64_t> sizes = {indices.size(), 2, static_cast<int64_t>(longest)};
   at::Tensor input = out.take_buffer("input", sizes, at::kLong), target = out.take_buffer("target", sizes, at::kLong),
              mask = out.take_buffer("attention_mask", sizes, at::kLong);
@@ -57,7 +54,7 @@ void TextPreferencesDataset::get_batch(const Indices& indices, Batch& out) const
   for (const std::vector<MarkedToken>& tokens : rows) {
     for (size_t i = 0; i < longest; ++i) {
       const bool is_token = i < tokens.size(), is_learned = i + 1 < tokens.size() && tokens[i + 1] >= 0;
-      *inputs++ = is_token ? id_of(tokens[i]) : chosen_.pad_id();
+      *inputs++ = is_token ? id_of(tokens[i]) : encoder_.pad_id();
       *targets++ = is_learned ? tokens[i + 1] : kIgnoredTarget;
       *masks++ = is_token ? 1 : 0;
     }

@@ -17,9 +17,12 @@ namespace levin::data {
 struct TextPreferencesDatasetOptions {
   std::string tokenizer =
       LEVIN_OPTION(tokenizer, "", "Folder of a model, its tokenizer.json, or a SentencePiece model (.model)");
-  std::string prompt_field = LEVIN_OPTION(prompt_field, "prompt", "Field with the prompt");
-  std::string chosen_field = LEVIN_OPTION(chosen_field, "chosen", "Field with the better completion of the prompt");
-  std::string rejected_field = LEVIN_OPTION(rejected_field, "rejected", "Field with the worse one");
+  /// These options appear beside the others, without a prefix.
+  PreferenceFields fields = {};
+  Choice<ChatTemplate> chat_template =
+      LEVIN_OPTION(chat_template, ChatTemplate::Auto, "Format of chats; auto: that of tokenizer_config.json");
+  std::string system_message =
+      LEVIN_OPTION(system_message, "", "System message of chats without one; empty: none, or that of the template");
   bool append_eos = LEVIN_OPTION(append_eos, true, "End completions with the end-of-text token");
   std::string eos_token =
       LEVIN_OPTION(eos_token, "", "The end-of-text token; empty: eos_token of tokenizer_config.json");
@@ -31,7 +34,8 @@ struct TextPreferencesDatasetOptions {
 };
 
 /// Pairs of completions that are lines of JSON, `{"prompt": ..., "chosen": ..., "rejected": ...}`, as tokens: what the
-/// objective DPO learns from.
+/// objective DPO learns from. The three are texts, or lists of messages (read_preference); of a chat the answers behind
+/// the prompt are learned.
 ///
 /// `input` int64 [samples, 2, longest] holds the prompt with its better and with its worse completion, and `target` the
 /// token after each one; -100, which does not count, in the prompt, after the last and in the padding at the end.
@@ -48,11 +52,11 @@ class TextPreferencesDataset final : public Dataset {
   void get_batch(const Indices& indices, Batch& out) const override;
 
  private:
-  std::vector<MarkedToken> encode(const SampleEncoder& encoder, int64_t line) const;
+  std::vector<MarkedToken> encode(TextSample sample, const std::string& place) const;
 
   std::shared_ptr<const TextLines> lines_;
   Options options_;
-  SampleEncoder chosen_, rejected_;
+  SampleEncoder encoder_;
 };
 
 struct TextPreferencesOptions {

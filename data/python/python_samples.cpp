@@ -2,6 +2,7 @@
 #include <levin/core/system/console.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace levin::data {
@@ -19,59 +20,74 @@ PythonSamples::PythonSamples(std::shared_ptr<PythonHost> host, Split split, Pyth
                              PythonWorkerOptions options, std::optional<int64_t> rank)
     : host_(std::move(host)), split_(split), data_(std::move(data)), options_(options), rank_(rank) {}
 
-std::unique_ptr<PythonWorker> PythonSamples::take_worker() const {
-  std::unique_lock lock(mutex_);
-  is_free_.wait(lock, [&] { return !free_.empty() || started_ < options_.workers; });
-  if (!free_.empty()) {
-    std::unique_ptr<PythonWorker> worker = std::move(free_.back());
-    free_.pop_back();
-    return worker;
-  }
-  ++started_;
-  lock.unlock();
+PythonSamples::Worker PythonSamples::start_worker() const {
   try {
     return host_->start_worker(split_, rank_);
   } catch (...) {
-    give_back(nullptr);
+    const std::lock_guard lock(mutex_);
+    started_.erase(std::ranges::find(started_, nullptr));
+    is_free_.notify_one();
     throw;
   }
 }
 
-/// Null: one that has ended.
-void PythonSamples::give_back(std::unique_ptr<PythonWorker> worker) const {
+PythonSamples::Worker PythonSamples::take_worker() const {
+  std::unique_lock lock(mutex_);
+  is_free_.wait(lock, [&] { return !free_.empty() || std::ssize(started_) < options_.workers; });
+  if (!free_.empty()) {
+    Worker worker = std::move(free_.back());
+    free_.pop_back();
+    return worker;
+  }
+  started_.push_back(nullptr);
+  lock.unlock();
+  Worker worker = start_worker();
+  lock.lock();
+  *std::ranges::find(started_, nullptr) = worker.get();
+  if (options_.workers > 1) return worker;
+  free_.push_back(worker);
+  is_free_.notify_one();
+  return worker;
+}
+
+void PythonSamples::give_back(const Worker& worker) const {
   const std::lock_guard lock(mutex_);
-  if (worker)
-    free_.push_back(std::move(worker));
-  else
-    --started_;
+  if (std::ranges::find(started_, worker.get()) == started_.end()) return;  // another call has found that it ended
+  free_.push_back(worker);
   is_free_.notify_one();
 }
 
-void PythonSamples::count_restart(const LostPythonWorker& error) const {
+bool PythonSamples::forget(const Worker& worker) const {
   const std::lock_guard lock(mutex_);
-  if (restarts_ >= options_.restarts) throw;
+  std::erase(free_, worker);
+  is_free_.notify_one();
+  return std::erase(started_, worker.get()) > 0;
+}
+
+void PythonSamples::count_restart(const LostPythonWorker& error, bool is_first) const {
+  const std::lock_guard lock(mutex_);
+  may_not_restart_ = may_not_restart_ || (is_first && restarts_ >= options_.restarts);
+  if (may_not_restart_) throw;
+  if (!is_first) return;
   ++restarts_;
   console::warn(c10::str("data: ", error.what(), "; another one loads its batch"));
 }
 
 void PythonSamples::get_batch(const Indices& indices, Batch& out) const {
   out = Batch();  // its memory is free for the worker
-  nlohmann::ordered_json request = request_of(indices);
+  const nlohmann::ordered_json request = request_of(indices);
   while (true) {
-    std::unique_ptr<PythonWorker> worker = take_worker();
+    const Worker worker = take_worker();
     try {
-      worker->send(request);
-      out = worker->batch(worker->receive(options_.timeout_seconds));
-      give_back(std::move(worker));
-      return;
+      out = worker->ask(request, options_.timeout_seconds);
+      return give_back(worker);
     } catch (const LostPythonWorker& error) {
-      give_back(nullptr);
-      count_restart(error);
+      count_restart(error, forget(worker) && !worker->was_late());
     } catch (const LatePythonWorker&) {
-      give_back(nullptr);
+      forget(worker);
       throw;
     } catch (...) {
-      give_back(std::move(worker));
+      give_back(worker);
       throw;
     }
   }

@@ -21,7 +21,7 @@ struct PythonWorkerOptions {
 };
 
 /// Samples by index from a data set of Python that has `__len__` and `__getitem__`. Each call of `get_batch` is
-/// answered by a worker that is free.
+/// answered by a worker that is free. A worker that is alone has a second call's indices while it makes the first's.
 ///
 /// Before each sample the generators of random, numpy and torch are as if seeded by (seed, epoch, index).
 class PythonSamples final : public Dataset {
@@ -38,10 +38,14 @@ class PythonSamples final : public Dataset {
   std::vector<std::string> class_names() const override { return data_.class_names; }
 
  private:
-  std::unique_ptr<PythonWorker> take_worker() const;
-  void give_back(std::unique_ptr<PythonWorker> worker) const;
+  using Worker = std::shared_ptr<PythonWorker>;
+  Worker take_worker() const;
+  Worker start_worker() const;
+  void give_back(const Worker& worker) const;
+  /// Forgets a worker that has ended; false if that was done already.
+  bool forget(const Worker& worker) const;
   /// Throws the error being handled unless a worker may be started again.
-  void count_restart(const LostPythonWorker& error) const;
+  void count_restart(const LostPythonWorker& error, bool is_first) const;
 
   std::shared_ptr<PythonHost> host_;
   Split split_;
@@ -50,8 +54,11 @@ class PythonSamples final : public Dataset {
   std::optional<int64_t> rank_;
   mutable std::mutex mutex_ = {};
   mutable std::condition_variable is_free_ = {};
-  mutable std::vector<std::unique_ptr<PythonWorker>> free_ = {};
-  mutable int64_t started_ = 0, restarts_ = 0;
+  /// Workers that take a request: one that is alone takes two, so that it need not wait for levin in between.
+  mutable std::vector<Worker> free_ = {};
+  mutable std::vector<const PythonWorker*> started_ = {};  // null: it is being started
+  mutable int64_t restarts_ = 0;
+  mutable bool may_not_restart_ = false;
 };
 
 }  // namespace levin::data

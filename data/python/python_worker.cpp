@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -35,11 +36,18 @@ PythonWorker::~PythonWorker() {
 
 /// Until the host has waited for the process, its number is its own.
 void PythonWorker::end(double grace) {
-  has_ended_ = true;
-  channel_.close();
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    channel_.close();
+  }
   if (grace > 0) wait_for_end(watch_.number(), grace);
   ::kill(static_cast<::pid_t>(-process_), SIGKILL);
   how_it_ended_ = host_.end_of_worker(process_);
+}
+
+LostPythonWorker PythonWorker::lost() const {
+  return LostPythonWorker("a worker of ", host_.file(), " (process ", process_, ") ", how_it_ended_);
 }
 
 void PythonWorker::send(nlohmann::ordered_json request) {
@@ -54,17 +62,35 @@ nlohmann::ordered_json PythonWorker::receive(double seconds) {
   if (received == Received::TooLate) {
     ::kill(static_cast<::pid_t>(process_), SIGQUIT);  // it writes where it stands
     std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
+    was_late_ = true;
     end(0);
     throw LatePythonWorker("data.timeout_seconds: ", host_.file(), " gave no batch for ", seconds,
                            " seconds; its stack is above. Look for what it waits for, or raise the limit");
   }
   if (received == Received::Ended) {
     end(0);
-    throw LostPythonWorker("a worker of ", host_.file(), " (process ", process_, ") ", how_it_ended_);
+    throw lost();
   }
   if (const auto error = answer.find("error"); error != answer.end())
     throw Error(text_of_python_error(*error, host_.file()));
   return answer;
+}
+
+Batch PythonWorker::ask(const nlohmann::ordered_json& request, double seconds) {
+  std::unique_lock lock(mutex_);
+  const int64_t turn = asked_++;
+  if (!has_ended_) send(request);
+  is_answered_.wait(lock, [&] { return answered_ == turn; });
+  const bool is_lost = has_ended_;
+  lock.unlock();
+  const auto finish = [this](const void*) {
+    const std::lock_guard ended(mutex_);
+    ++answered_;
+    is_answered_.notify_all();
+  };
+  const std::unique_ptr<const void, decltype(finish)> at_end(this, finish);
+  if (is_lost) throw lost();
+  return batch(receive(seconds));
 }
 
 Batch PythonWorker::batch(const nlohmann::ordered_json& answer) try {

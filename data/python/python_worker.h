@@ -5,7 +5,10 @@
 #include <levin/data/python/shared_batches.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 namespace levin::data {
@@ -24,7 +27,7 @@ class LatePythonWorker : public Error {
   using Error::Error;
 };
 
-/// A process that makes batches of the data of a PythonHost. Used by one thread at a time.
+/// A process that makes batches of the data of a PythonHost. Used by one thread at a time, but for `ask`.
 class PythonWorker {
  public:
   PythonWorker(PythonHost& host, Channel channel, int64_t process);
@@ -32,6 +35,12 @@ class PythonWorker {
   ~PythonWorker();
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
+
+  /// Sends a request and returns the batch of its answer; throws as `receive`. Called by several threads at once, whose
+  /// requests the worker has all the while, and answers in their order.
+  Batch ask(const nlohmann::ordered_json& request, double seconds);
+  /// Returns whether it was killed since it was late.
+  bool was_late() const { return was_late_; }
 
   /// Sends a request, to which the buffers that are free are added.
   void send(nlohmann::ordered_json request);
@@ -45,6 +54,7 @@ class PythonWorker {
  private:
   /// Gives the worker `grace` seconds to end by itself, kills it if it has not, and asks the host how it ended.
   void end(double grace);
+  LostPythonWorker lost() const;
 
   PythonHost& host_;
   Channel channel_;
@@ -52,7 +62,11 @@ class PythonWorker {
   Descriptor watch_;
   Descriptor memory_ = {};  // that came with the newest answer
   SharedBatches batches_ = {};
+  std::mutex mutex_ = {};  // of what `ask` shares
+  std::condition_variable is_answered_ = {};
+  int64_t asked_ = 0, answered_ = 0;
   bool has_ended_ = false;
+  std::atomic<bool> was_late_ = false;
   std::string how_it_ended_ = {};
 };
 

@@ -1,9 +1,8 @@
 #include <levin/data/remote/local_path.h>
 #include <levin/core/system/error.h>
-#include <levin/data/download/cache_folder.h>
 #include <levin/data/download/file_lock.h>
-#include <levin/data/download/sha256.h>
 #include <levin/data/remote/fetch_object.h>
+#include <levin/data/remote/file_cache.h>
 #include <levin/data/remote/remote_object.h>
 #include <levin/data/remote/remote_url.h>
 
@@ -18,13 +17,6 @@ namespace levin {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string short_digest(const std::string& text) { return data::sha256_of_bytes(text).substr(0, 32); }
-
-/// Returns the folder in the cache for a version of what is at the URL.
-fs::path cached_folder(const std::string& url, const std::string& version) {
-  return data::cache_folder() / "remote" / short_digest(url) / short_digest(version);
-}
 
 void make_folder(const fs::path& folder) {
   std::error_code error;
@@ -52,7 +44,9 @@ void fetch_once(const RemoteObject& object, const fs::path& file) {
   if (is_there()) return;
   make_folder(file.parent_path());
   const data::FileLock lock(file.parent_path() / ".lock", "fetches " + data::shown_url(object.url));
-  if (!is_there()) data::fetch_object(object, file, /*keeps_part=*/true);
+  if (is_there()) return;
+  data::make_room_for(std::max<int64_t>(0, object.size));
+  data::fetch_object(object, file, /*keeps_part=*/true);
 }
 
 bool ends_with_one_of(const std::string& name, const auto& endings) {
@@ -85,7 +79,7 @@ fs::path local_path(const fs::path& path) {
   const data::RemoteUrl parts = data::parse_remote_url(url);
   if (parts.scheme == data::RemoteScheme::File) return parts.key;
   const RemoteObject object = find_remote_object(url);
-  fs::path file = cached_folder(url, c10::str(object.version, " ", object.size)) / file_name_of(url);
+  fs::path file = data::take_cached_folder(url, c10::str(object.version, " ", object.size)) / file_name_of(url);
   fetch_once(object, file);
   return file;
 }
@@ -111,7 +105,7 @@ fs::path local_folder(const fs::path& folder) {
   if (objects.empty()) throw UsageError(url, ": there is nothing in this folder");
   std::string version;
   for (const RemoteObject& object : objects) version += object.url + "\n" + object.version + "\n";
-  const fs::path cached = cached_folder(url, version);
+  const fs::path cached = data::take_cached_folder(url, version);
   for (const RemoteObject& object : objects) {
     const fs::path file = cached / object.url.substr(url.size());
     if (file.lexically_normal() != file) throw UsageError(object.url, ": this name is no name of a file in a folder");

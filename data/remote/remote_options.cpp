@@ -23,6 +23,8 @@ int64_t number_of_environment(const char* name, int64_t otherwise, int64_t most)
 
 double remote_timeout_seconds() { return static_cast<double>(number_of_environment("LEVIN_REMOTE_TIMEOUT", 30, 3600)); }
 
+int64_t cache_bytes() { return number_of_environment("LEVIN_CACHE_BYTES", 50'000'000'000, int64_t{1} << 60); }
+
 int64_t remote_retries() { return number_of_environment("LEVIN_REMOTE_RETRIES", 5, 1000); }
 
 }  // namespace levin::data

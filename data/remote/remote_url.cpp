@@ -1,5 +1,6 @@
 #include <levin/data/remote/remote_url.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/url_credentials.h>
 #include <levin/data/remote/remote_object.h>
 
 #include <algorithm>
@@ -54,6 +55,9 @@ RemoteUrl parse_remote_url(const std::string& url) {
                      parts.is_bucket() ? "hold; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
                                        : "hold; write them to ~/.netrc: machine SERVER login NAME password PASSWORD");
   if (!parts.is_bucket()) {
+    if (const std::string name = left_out_credential(rest); !name.empty())
+      throw UsageError(shown_url(url), ": this URL was saved without its credentials (", name,
+                       "); give the whole URL again, in the config or by the flag of the option");
     if (first.empty()) throw UsageError(shown_url(url), ": this URL names no server");
     return parts;
   }
@@ -63,6 +67,24 @@ RemoteUrl parse_remote_url(const std::string& url) {
   parts.bucket = first;
   parts.key = rest.substr(std::min(slash + 1, rest.size()));
   return parts;
+}
+
+std::string without_signature(const std::string& url) {
+  constexpr std::array<std::string_view, 7> kNames = {"expires", "se", "st", "sp", "sv", "sr", "googleaccessid"};
+  const std::optional<RemoteScheme> scheme = scheme_of(url);
+  if (scheme == RemoteScheme::S3 || scheme == RemoteScheme::Gs) return url;  // there `?` is a letter of the key
+  const size_t question = std::min(url.find('?'), url.size());
+  std::string kept = url.substr(0, question);
+  for (size_t begin = question; begin < url.size();) {
+    const size_t end = std::min(url.find('&', begin + 1), url.size());
+    const std::string_view part = std::string_view(url).substr(begin + 1, end - begin - 1);
+    std::string name(part.substr(0, part.find('=')));
+    std::ranges::transform(name, name.begin(), lower);
+    if (!is_credential(name) && std::ranges::find(kNames, name) == kNames.end())
+      kept.append(kept.size() == question ? "?" : "&").append(part);
+    begin = end;
+  }
+  return kept;
 }
 
 std::string percent_encoded(std::string_view text, std::string_view kept) {

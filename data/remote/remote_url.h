@@ -24,6 +24,10 @@ struct RemoteUrl {
 /// config and a checkpoint would hold: these are taken from the environment and the usual files.
 RemoteUrl parse_remote_url(const std::string& url);
 
+/// Returns a URL without the parts of its query that a signature consists of, which are others each time. Two URLs with
+/// the same result name the same file.
+std::string without_signature(const std::string& url);
+
 /// Returns `text` with each byte as %XX that is not a letter, a digit, one of "-._~" or one of `kept`.
 std::string percent_encoded(std::string_view text, std::string_view kept = "");
 /// The reverse. A `%` without two hexadecimal digits stays as it is.

@@ -1,5 +1,6 @@
 #include <levin/data/replay/rollout_storage.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <levin/core/system/error.h>

@@ -1,46 +1,47 @@
 #pragma once
-#include <cstddef>
+#include <levin/data/tables/message.h>
+#include <levin/data/tables/sealed_memory.h>
+#include <sys/types.h>
+
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <mutex>
+#include <vector>
 
 namespace levin::data {
 
-/// Numbers and texts, one after another.
-class Message {
- public:
-  Message() = default;
-  explicit Message(std::string bytes) : bytes_(std::move(bytes)) {}
-  void put(int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
-  void put(std::string_view text) {
-    put(static_cast<int64_t>(text.size()));
-    bytes_ += text;
-  }
-  /// Takes what was put, from the beginning. Throws std::runtime_error at the end.
-  int64_t take_number();
-  std::string take_text();
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_ = {};
-  size_t taken_ = 0;
-};
-
-/// What a child process has left: a message, and memory.
+/// What a child process answers: a message, and memory.
 struct ChildAnswer {
   Message message = {};
-  std::shared_ptr<std::byte[]> memory = {};
-  int64_t bytes = 0;
+  MappedMemory memory = {};
 };
 
-/// Runs `work` in a child process, a copy of this one, and returns what it leaves: the message that it returns, and
-/// what it writes to the file whose descriptor it gets.
+/// Work that is done in child processes, each a copy of this one: one for each thread that waits for an answer. A child
+/// serves until something goes wrong in it, or until this process ends.
 ///
 /// The HDF5 library (1.10, and others) reads and writes outside of its memory for many damaged files; so it may end the
-/// child, and not this process, which never calls it. Throws std::runtime_error with the text of what `work` threw, or
-/// if the child died or took more than `seconds` of the processor, or 10 minutes.
-ChildAnswer run_in_child(int64_t seconds, const std::function<Message(int file)>& work);
+/// child, and not this process, which never calls it. Thread-safe.
+class ChildProcesses {
+ public:
+  /// Answers a request in the child; what it takes of `memory` is handed over, and what it throws is an error here.
+  using Work = Message (*)(Message request, SealedMemory& memory);
+  explicit ChildProcesses(Work work);
+  ~ChildProcesses();
+  ChildProcesses(const ChildProcesses&) = delete;
+  ChildProcesses& operator=(const ChildProcesses&) = delete;
+
+  /// Throws std::runtime_error with the text of what the work threw, or if a new child died or took more than `seconds`
+  /// of the processor, or 10 minutes. If that happens to one that had other work before, a new one is asked.
+  ChildAnswer run(const Message& request, int64_t seconds);
+
+ private:
+  class Child;
+  std::unique_ptr<Child> take_idle();
+  void give_back(std::unique_ptr<Child> child);
+
+  Work work_;
+  std::mutex mutex_ = {};
+  std::vector<std::unique_ptr<Child>> idle_;
+};
 
 }  // namespace levin::data

@@ -10,11 +10,17 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 40;
 
-/// Memory for `count` values of this size.
-ColumnBuffer buffer_of(int64_t count, int64_t bytes) {
+/// Returns the bytes of `count` values of this size.
+int64_t bytes_of(int64_t count, int64_t bytes) {
   if (count < 0 || bytes < 0 || (bytes > 0 && count > kMostBytes / bytes))
     throw std::runtime_error("its values are too large to be read");
-  return {std::make_shared_for_overwrite<std::byte[]>(static_cast<size_t>(count * bytes + 1)), count * bytes};
+  return count * bytes;
+}
+
+/// Memory for values that are not handed over as they are.
+ColumnBuffer buffer_of(int64_t count, int64_t bytes) {
+  const int64_t all = bytes_of(count, bytes);
+  return {std::make_shared_for_overwrite<std::byte[]>(static_cast<size_t>(all + 1)), all};
 }
 
 template <class T>
@@ -103,11 +109,11 @@ class Reclaimed {
 
 /// Texts one after another, with the place where each begins.
 template <class TextAt>
-OwnedColumn texts_of(int64_t count, const TextAt& text_at) {
+OwnedColumn texts_of(int64_t count, SealedMemory& memory, const TextAt& text_at) {
   OwnedColumn texts{.length = count};
   int64_t bytes = 0;
   for (int64_t i = 0; i < count; ++i) bytes += static_cast<int64_t>(text_at(i).size());
-  ColumnBuffer places = buffer_of(count + 1, sizeof(int64_t)), all = buffer_of(bytes, 1);
+  ColumnBuffer places = memory.take(bytes_of(count + 1, sizeof(int64_t))), all = memory.take(bytes);
   int64_t end = 0;
   for (int64_t i = 0; i < count; ++i) {
     const std::string_view text = text_at(i);
@@ -129,14 +135,14 @@ std::string_view trimmed_text(const char* text, size_t bytes, H5T_str_t padding)
   return whole.substr(0, last == whole.npos ? 0 : last + 1);
 }
 
-OwnedColumn read_texts(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count) {
+OwnedColumn read_texts(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
   const Hdf5Handle type = read_type(dataset, column);
   const int64_t texts = count * column.width();
   const ColumnBuffer values = buffer_of(texts, column.item_bytes);
   if (column.kind == Hdf5Kind::FixedText) {
     read_into(dataset, type, column, begin, count, values.get());
     const H5T_str_t padding = H5Tget_strpad(type);
-    return texts_of(texts, [&](int64_t i) {
+    return texts_of(texts, memory, [&](int64_t i) {
       const auto bytes = static_cast<size_t>(column.item_bytes);
       return trimmed_text(values_in<char>(values) + static_cast<size_t>(i) * bytes, bytes, padding);
     });
@@ -144,13 +150,13 @@ OwnedColumn read_texts(hid_t dataset, const Hdf5Column& column, int64_t begin, i
   std::memset(values.get(), 0, static_cast<size_t>(texts * column.item_bytes));
   const Reclaimed reclaimed(type, texts, values.get());
   read_into(dataset, type, column, begin, count, values.get());
-  return texts_of(texts, [&](int64_t i) {
+  return texts_of(texts, memory, [&](int64_t i) {
     const char* text = values_in<char*>(values)[i];
     return text ? std::string_view(text) : std::string_view();
   });
 }
 
-OwnedColumn read_lists(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count) {
+OwnedColumn read_lists(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
   const Hdf5Handle type = read_type(dataset, column);
   const Hdf5Handle item(H5Tget_super(type), H5Tclose, "its type cannot be read");
   const auto item_bytes = static_cast<int64_t>(H5Tget_size(item));
@@ -165,7 +171,8 @@ OwnedColumn read_lists(hid_t dataset, const Hdf5Column& column, int64_t begin, i
     items += static_cast<int64_t>(rows[i].len);
   }
   OwnedColumn values{.length = items}, all{.length = count};
-  ColumnBuffer bytes = buffer_of(items, item_bytes), places = buffer_of(count + 1, sizeof(int64_t));
+  ColumnBuffer bytes = memory.take(bytes_of(items, item_bytes));
+  ColumnBuffer places = memory.take(bytes_of(count + 1, sizeof(int64_t)));
   int64_t end = 0;
   for (int64_t i = 0; i < count; ++i) {
     values_in<int64_t>(places)[i] = end;
@@ -182,14 +189,14 @@ OwnedColumn read_lists(hid_t dataset, const Hdf5Column& column, int64_t begin, i
   return all;
 }
 
-OwnedColumn read_numbers(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count) {
+OwnedColumn read_numbers(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
   const Hdf5Handle type = read_type(dataset, column);
-  const int64_t numbers = count * column.width();
-  ColumnBuffer values = buffer_of(numbers, column.item_bytes);
+  const int64_t numbers = count * column.width(), bytes = bytes_of(numbers, column.item_bytes);
+  const bool is_bool = column.kind == Hdf5Kind::Bool;
+  ColumnBuffer values = is_bool ? buffer_of(bytes, 1) : memory.take(bytes);
   read_into(dataset, type, column, begin, count, values.get());
-  if (column.kind == Hdf5Kind::Bool) {  // a bit each
-    ColumnBuffer bits = buffer_of((numbers + 7) / 8, 1);
-    std::memset(bits.get(), 0, static_cast<size_t>((numbers + 7) / 8));
+  if (is_bool) {  // a bit each
+    ColumnBuffer bits = memory.take((numbers + 7) / 8);
     for (int64_t i = 0; i < numbers; ++i)
       if (values.get()[i] != std::byte{}) bits.get()[i / 8] |= std::byte{1} << (i % 8);
     values = std::move(bits);
@@ -217,12 +224,11 @@ void check_filters(hid_t dataset) {
 
 }  // namespace
 
-OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count) {
+OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
   check_filters(dataset);
   const bool is_text = column.kind == Hdf5Kind::Text || column.kind == Hdf5Kind::FixedText;
-  OwnedColumn values = column.kind == Hdf5Kind::List ? read_lists(dataset, column, begin, count)
-                       : is_text                     ? read_texts(dataset, column, begin, count)
-                                                     : read_numbers(dataset, column, begin, count);
+  const auto read = column.kind == Hdf5Kind::List ? read_lists : is_text ? read_texts : read_numbers;
+  OwnedColumn values = read(dataset, column, begin, count, memory);
   for (size_t i = column.shape.size(); --i > 0;) {
     OwnedColumn outer;
     outer.length = count;

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/data/tables/hdf5_handle.h>
 #include <levin/data/tables/owned_column.h>
+#include <levin/data/tables/sealed_memory.h>
 
 #include <cstdint>
 #include <string>
@@ -33,8 +34,8 @@ int64_t item_bytes_of(const std::string& format);
 Hdf5Column describe_hdf5(hid_t dataset, const std::string& name);
 /// Returns the column's type.
 OwnedType type_of(const Hdf5Column& column);
-/// Reads rows [begin, begin + count). Throws std::runtime_error.
-OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count);
+/// Reads rows [begin, begin + count) into the memory. Throws std::runtime_error.
+OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory);
 
 /// Throws std::runtime_error if a description, or values of `count` rows, are none that the two functions above make.
 void check_description(const Hdf5Column& column);

@@ -13,6 +13,7 @@ namespace levin::data {
 struct ColumnBuffer {
   std::shared_ptr<std::byte[]> bytes = {};
   int64_t size = 0;
+  int64_t place = 0;  ///< where it lies in a SealedMemory
 
   std::byte* get() const { return bytes.get(); }
 };

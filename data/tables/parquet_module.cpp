@@ -4,8 +4,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
-#include <levin/data/tables/module_errors.h>
-#include <levin/data/tables/module_interface.h>
+#include <levin/data/tables/module_functions.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
@@ -48,20 +47,37 @@ arrow::MemoryPool* make_pool(int64_t most_bytes) {
   return &pools.emplace_back(arrow::default_memory_pool(), most_bytes);
 }
 
-struct ParquetFile {
-  std::string path = {};
-  int64_t bytes = 0;
-  arrow::MemoryPool* pool = nullptr;
-  std::shared_ptr<parquet::FileMetaData> metadata = {};
+class ParquetFile {
+ public:
+  explicit ParquetFile(const std::string& path)
+      : path_(path),
+        bytes_(static_cast<int64_t>(std::filesystem::file_size(path))),
+        pool_(make_pool(kLeastMemory + bytes_ * kMostBytesPerByte)) {}
+
+  void describe(ColumnSchema* columns);
+  void select(const int64_t* columns, int64_t count) { selected_.assign(columns, columns + count); }
+  int64_t block_count() const { return metadata_->num_row_groups(); }
+  int64_t row_count(int64_t block) const { return metadata_->RowGroup(static_cast<int>(block))->num_rows(); }
+  int64_t byte_count(int64_t block) const;
+  void read(int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) const;
+
+ private:
+  std::unique_ptr<parquet::arrow::FileReader> reader() const;
+  void check_row_groups() const;
+
+  std::string path_;
+  int64_t bytes_;
+  arrow::MemoryPool* pool_;
+  std::shared_ptr<parquet::FileMetaData> metadata_ = {};
   /// Of each column, its leaves: a nested one has a leaf for each number in it.
-  std::vector<std::vector<int>> leaves = {};
-  std::vector<int64_t> selected = {};
+  std::vector<std::vector<int>> leaves_ = {};
+  std::vector<int64_t> selected_ = {};
 };
 
 /// Opens the file again: so there are no more open files than threads that read.
-std::unique_ptr<parquet::arrow::FileReader> reader_of(const ParquetFile& file) {
+std::unique_ptr<parquet::arrow::FileReader> ParquetFile::reader() const {
   parquet::arrow::FileReaderBuilder builder;
-  check(builder.OpenFile(file.path, /*memory_map=*/false, parquet::ReaderProperties(file.pool), file.metadata));
+  check(builder.OpenFile(path_, /*memory_map=*/false, parquet::ReaderProperties(pool_), metadata_));
   parquet::ArrowReaderProperties properties;
   properties.set_use_threads(true);
   const parquet::SchemaDescriptor& schema = *builder.raw_reader()->metadata()->schema();
@@ -72,53 +88,34 @@ std::unique_ptr<parquet::arrow::FileReader> reader_of(const ParquetFile& file) {
         column.converted_type() == parquet::ConvertedType::UTF8)
       properties.set_read_dictionary(leaf, true);
   }
-  builder.memory_pool(file.pool)->properties(properties);
+  builder.memory_pool(pool_)->properties(properties);
   return value_of(builder.Build());
 }
 
-void check_row_groups(const ParquetFile& file) {
-  const int64_t most = file.bytes * kMostValuesPerByte;
-  for (int group = 0; group < file.metadata->num_row_groups(); ++group) {
-    const int64_t rows = file.metadata->RowGroup(group)->num_rows();
+void ParquetFile::check_row_groups() const {
+  const int64_t most = bytes_ * kMostValuesPerByte;
+  for (int group = 0; group < metadata_->num_row_groups(); ++group) {
+    const int64_t rows = metadata_->RowGroup(group)->num_rows();
     if (rows < 0 || rows > most)
       throw std::runtime_error("row group " + std::to_string(group) + " is said to have " + std::to_string(rows) +
-                               " rows, more than the file's " + std::to_string(file.bytes) + " bytes can hold");
+                               " rows, more than the file's " + std::to_string(bytes_) + " bytes can hold");
   }
 }
 
-const char* open_file(const char* path, void** opened, ColumnSchema* columns) {
-  return text_of_exception([&] {
-    auto file = std::make_unique<ParquetFile>();
-    file->path = path;
-    file->bytes = static_cast<int64_t>(std::filesystem::file_size(path));
-    file->pool = make_pool(kLeastMemory + file->bytes * kMostBytesPerByte);
-    const auto reader = reader_of(*file);
-    file->metadata = reader->parquet_reader()->metadata();
-    check_row_groups(*file);
-    std::shared_ptr<arrow::Schema> schema;
-    check(reader->GetSchema(&schema));
-    const parquet::SchemaDescriptor& described = *file->metadata->schema();
-    file->leaves.resize(static_cast<size_t>(schema->num_fields()));
-    for (int leaf = 0; leaf < described.num_columns(); ++leaf) {
-      const int column = described.group_node()->FieldIndex(*described.GetColumnRoot(leaf));
-      if (column < 0 || column >= schema->num_fields()) throw std::runtime_error("its schema contradicts itself");
-      file->leaves[static_cast<size_t>(column)].push_back(leaf);
-    }
-    check(arrow::ExportSchema(*schema, reinterpret_cast<ArrowSchema*>(columns)));
-    *opened = file.release();
-  });
-}
-
-void close_file(void* file) { delete static_cast<ParquetFile*>(file); }
-
-const char* select_columns(void* file, const int64_t* columns, int64_t count) {
-  return text_of_exception([&] { static_cast<ParquetFile*>(file)->selected.assign(columns, columns + count); });
-}
-
-int64_t block_count(const void* file) { return static_cast<const ParquetFile*>(file)->metadata->num_row_groups(); }
-
-int64_t row_count(const void* file, int64_t block) {
-  return static_cast<const ParquetFile*>(file)->metadata->RowGroup(static_cast<int>(block))->num_rows();
+void ParquetFile::describe(ColumnSchema* columns) {
+  const auto opened = reader();
+  metadata_ = opened->parquet_reader()->metadata();
+  check_row_groups();
+  std::shared_ptr<arrow::Schema> schema;
+  check(opened->GetSchema(&schema));
+  const parquet::SchemaDescriptor& described = *metadata_->schema();
+  leaves_.resize(static_cast<size_t>(schema->num_fields()));
+  for (int leaf = 0; leaf < described.num_columns(); ++leaf) {
+    const int column = described.group_node()->FieldIndex(*described.GetColumnRoot(leaf));
+    if (column < 0 || column >= schema->num_fields()) throw std::runtime_error("its schema contradicts itself");
+    leaves_[static_cast<size_t>(column)].push_back(leaf);
+  }
+  check(arrow::ExportSchema(*schema, reinterpret_cast<ArrowSchema*>(columns)));
 }
 
 int64_t width_of(const parquet::ColumnDescriptor& column) {
@@ -133,16 +130,15 @@ int64_t width_of(const parquet::ColumnDescriptor& column) {
   }
 }
 
-int64_t byte_count(const void* opened, int64_t block) {
-  const auto& file = *static_cast<const ParquetFile*>(opened);
+int64_t ParquetFile::byte_count(int64_t block) const {
   int64_t bytes = 0;
   try {
-    const auto group = file.metadata->RowGroup(static_cast<int>(block));
-    for (const int64_t column : file.selected)
-      for (const int leaf : file.leaves[static_cast<size_t>(column)]) {
-        const int64_t most = file.bytes * kMostValuesPerByte;
+    const auto group = metadata_->RowGroup(static_cast<int>(block));
+    for (const int64_t column : selected_)
+      for (const int leaf : leaves_[static_cast<size_t>(column)]) {
+        const int64_t most = bytes_ * kMostValuesPerByte;
         const int64_t values = std::clamp<int64_t>(group->ColumnChunk(leaf)->num_values(), 0, most);
-        bytes += values * width_of(*file.metadata->schema()->Column(leaf));
+        bytes += values * width_of(*metadata_->schema()->Column(leaf));
       }
   } catch (const std::exception&) {
     return bytes;  // reading says what is wrong
@@ -150,44 +146,28 @@ int64_t byte_count(const void* opened, int64_t block) {
   return bytes;
 }
 
-const char* read_columns(const void* opened, int64_t block, const int64_t* columns, int64_t count,
-                         ColumnArray* values) {
-  return text_of_exception([&] {
-    const auto& file = *static_cast<const ParquetFile*>(opened);
-    std::vector<int> leaves;
-    std::vector<int64_t> in_file(columns, columns + count);  // the table has its columns in the file's order
-    std::ranges::sort(in_file);
-    for (const int64_t column : in_file) {
-      const std::vector<int>& own = file.leaves[static_cast<size_t>(column)];
-      leaves.insert(leaves.end(), own.begin(), own.end());
-    }
-    const auto reader = reader_of(file);
-    const auto table = value_of(reader->ReadRowGroup(static_cast<int>(block), leaves));
-    const auto batch = value_of(table->CombineChunksToBatch(file.pool));
-    check(batch->Validate());
-    const int64_t rows = row_count(opened, block);
-    if (batch->num_rows() != rows || batch->num_columns() != count)
-      throw std::runtime_error("holds " + std::to_string(batch->num_rows()) + " rows, and should hold " +
-                               std::to_string(rows));
-    std::vector<int> order;
-    for (int64_t i = 0; i < count; ++i)
-      order.push_back(static_cast<int>(std::ranges::find(in_file, columns[i]) - in_file.begin()));
-    check(arrow::ExportRecordBatch(*value_of(batch->SelectColumns(order)), reinterpret_cast<ArrowArray*>(values)));
-  });
+void ParquetFile::read(int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) const {
+  std::vector<int> leaves;
+  std::vector<int64_t> in_file(columns, columns + count);  // the table has its columns in the file's order
+  std::ranges::sort(in_file);
+  for (const int64_t column : in_file) {
+    const std::vector<int>& own = leaves_[static_cast<size_t>(column)];
+    leaves.insert(leaves.end(), own.begin(), own.end());
+  }
+  const auto table = value_of(reader()->ReadRowGroup(static_cast<int>(block), leaves));
+  const auto batch = value_of(table->CombineChunksToBatch(pool_));
+  check(batch->Validate());
+  const int64_t rows = row_count(block);
+  if (batch->num_rows() != rows || batch->num_columns() != count)
+    throw std::runtime_error("holds " + std::to_string(batch->num_rows()) + " rows, and should hold " +
+                             std::to_string(rows));
+  std::vector<int> order;
+  for (int64_t i = 0; i < count; ++i)
+    order.push_back(static_cast<int>(std::ranges::find(in_file, columns[i]) - in_file.begin()));
+  check(arrow::ExportRecordBatch(*value_of(batch->SelectColumns(order)), reinterpret_cast<ArrowArray*>(values)));
 }
-
-constexpr ModuleFunctions kParquetModule = {.version = kTableModuleVersion,
-                                            .open = open_file,
-                                            .close = close_file,
-                                            .select = select_columns,
-                                            .block_count = block_count,
-                                            .row_count = row_count,
-                                            .byte_count = byte_count,
-                                            .read = read_columns};
 
 }  // namespace
 }  // namespace levin::data
 
-extern "C" __attribute__((visibility("default"))) const levin::data::ModuleFunctions* levin_table_module() {
-  return &levin::data::kParquetModule;
-}
+LEVIN_TABLE_MODULE(levin::data::ParquetFile)

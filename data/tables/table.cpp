@@ -1,4 +1,5 @@
 #include <levin/data/tables/table.h>
+#include <ATen/Dispatch.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/masked_fill.h>
 #include <levin/core/system/error.h>
@@ -21,12 +22,30 @@ std::vector<size_t> sorted_without_repeats(std::vector<size_t> numbers) {
   return numbers;
 }
 
+/// Returns whether any value is NaN. A loop of its own, since LibTorch's threads would wait for one another at each of
+/// many columns, and in vain where other threads read too.
+template <class T>
+bool has_nan(const T* values, int64_t count) {
+  constexpr int64_t kPart = 4096;
+  for (int64_t begin = 0; begin < count; begin += kPart) {
+    int found = 0;
+    for (int64_t i = begin; i < std::min(begin + kPart, count); ++i) found |= values[i] != values[i];
+    if (found != 0) return true;
+  }
+  return false;
+}
+
+bool has_nan(const at::Tensor& values) {
+  return AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, values.scalar_type(), "has_nan",
+                                         [&] { return has_nan(values.const_data_ptr<scalar_t>(), values.numel()); });
+}
+
 /// NaN is how arrays and tables of numbers say that a value is missing. The values are copied, since they may be
 /// shared.
 void count_nan_as_missing(TableColumn& column) {
-  if (!column.values.is_floating_point() || column.is_list || column.values.dim() > 1) return;
+  if (!column.values.is_floating_point() || column.is_list || column.values.dim() > 1 || !has_nan(column.values))
+    return;
   const at::Tensor is_nan = column.values.isnan();
-  if (!is_nan.any().item<bool>()) return;
   column.values = column.values.masked_fill(is_nan, 0);
   const bool* nan = is_nan.const_data_ptr<bool>();
   std::vector<int64_t> rows;

@@ -58,21 +58,21 @@ ArrayFields joined_blocks(std::vector<ArrayFields> blocks) {
 
 /// Consecutive rows of a block that stand one after another in a batch.
 struct Run {
-  const ArrayFields* block = nullptr;
+  const FieldDataset* block = nullptr;
   int64_t row = 0, count = 0;
 };
 
 at::Tensor gathered_rows(const std::vector<Run>& runs, int64_t samples, const std::string& name) {
-  const at::Tensor& first = runs.front().block->fixed[name];
+  const at::Tensor& first = runs.front().block->tensors()[name];
   at::DimVector sizes(first.sizes());
   sizes.front() = samples;
   at::Tensor all = at::empty(sizes, first.options());
   const size_t bytes = all.nbytes() / static_cast<size_t>(samples);
   auto* to = static_cast<std::byte*>(all.mutable_data_ptr());
-  const ArrayFields* block = nullptr;
+  const FieldDataset* block = nullptr;
   const std::byte* from = nullptr;
   for (const Run& run : runs) {
-    if (run.block != block) from = static_cast<const std::byte*>((block = run.block)->fixed[name].const_data_ptr());
+    if (run.block != block) from = static_cast<const std::byte*>((block = run.block)->tensors()[name].const_data_ptr());
     const size_t copied = static_cast<size_t>(run.count) * bytes;
     if (copied > 0) std::memcpy(to, from + static_cast<size_t>(run.row) * bytes, copied);
     to += copied;
@@ -81,11 +81,11 @@ at::Tensor gathered_rows(const std::vector<Run>& runs, int64_t samples, const st
 }
 
 VaryingField gathered_lists(const std::vector<Run>& runs, size_t field) {
-  VaryingField all{.name = runs.front().block->varying[field].name};
+  VaryingField all{.name = runs.front().block->varying()[field].name};
   std::vector<at::Tensor> parts;
   int64_t end = 0;
   for (const Run& run : runs) {
-    const VaryingField& own = run.block->varying[field];
+    const VaryingField& own = run.block->varying()[field];
     const auto row = static_cast<size_t>(run.row);
     const int64_t begin = row == 0 ? 0 : own.ends[row - 1];
     for (size_t i = row; i < row + static_cast<size_t>(run.count); ++i) all.ends.push_back(end + own.ends[i] - begin);
@@ -125,7 +125,12 @@ TableDataset::TableDataset(std::shared_ptr<Table> table, std::vector<BlockRows> 
     ArrayFields all = joined_blocks(std::move(blocks));
     whole_.emplace(std::move(all.fixed), std::move(all.varying), options.field_options, parts->encoding.class_names);
   } else {
-    parts->cache = std::make_unique<BlockCache>(encode, parts->table->most_bytes());
+    const auto read = [encode, options, names = parts->encoding.class_names](int64_t number) {
+      ArrayFields block = encode(number);
+      return FieldDataset(std::move(block.fixed), std::move(block.varying), options.field_options, names);
+    };
+    const Table& source = *parts->table;
+    parts->cache = std::make_unique<BlockCache>(read, source.block_count(), source.most_bytes());
   }
   parts_ = std::move(parts);
 }
@@ -134,30 +139,35 @@ const CsvEncoding& TableDataset::encoding() const { return parts_->encoding; }
 
 std::vector<std::string> TableDataset::class_names() const { return parts_->encoding.class_names; }
 
+TableDataset::Place TableDataset::block_with(int64_t index) const {
+  if (index < 0 || index >= size_)
+    throw Error("sample ", index, " was asked for, but the dataset has ", size_, "; the sampler is of other data");
+  const auto number = std::ranges::upper_bound(parts_->ends, index) - parts_->ends.begin();
+  return {.number = number,
+          .begin = number == 0 ? 0 : parts_->ends[static_cast<size_t>(number) - 1],
+          .end = parts_->ends[static_cast<size_t>(number)]};
+}
+
 FieldDataset TableDataset::gathered(const Indices& indices) const {
   std::map<int64_t, BlockCache::Block> blocks;
   std::vector<Run> runs;
-  int64_t begin = 0, end = 0;  // of the samples of the block that was found last
+  Place last;
   for (const int64_t index : indices) {
-    if (index < 0 || index >= size_)
-      throw Error("sample ", index, " was asked for, but the dataset has ", size_, "; the sampler is of other data");
-    const bool follows = !runs.empty() && index == begin + runs.back().row + runs.back().count && index < end;
+    const bool follows = !runs.empty() && index == last.begin + runs.back().row + runs.back().count && index < last.end;
     if (follows) {
       ++runs.back().count;
       continue;
     }
-    const auto number = std::ranges::upper_bound(parts_->ends, index) - parts_->ends.begin();
-    end = parts_->ends[static_cast<size_t>(number)];
-    begin = number == 0 ? 0 : parts_->ends[static_cast<size_t>(number) - 1];
-    BlockCache::Block& block = blocks[number];
-    if (!block) block = parts_->cache->get(number);
-    runs.push_back({block.get(), index - begin, 1});
+    last = block_with(index);
+    BlockCache::Block& block = blocks[last.number];
+    if (!block) block = parts_->cache->get(last.number);
+    runs.push_back({block.get(), index - last.begin, 1});
   }
   Batch fixed;
-  for (const std::string& name : runs.front().block->fixed.names())
+  for (const std::string& name : runs.front().block->tensors().names())
     fixed.set(name, gathered_rows(runs, indices.size(), name));
   std::vector<VaryingField> varying;
-  for (size_t i = 0; i < runs.front().block->varying.size(); ++i) varying.push_back(gathered_lists(runs, i));
+  for (size_t i = 0; i < runs.front().block->varying().size(); ++i) varying.push_back(gathered_lists(runs, i));
   return {std::move(fixed), std::move(varying), options_.field_options, parts_->encoding.class_names};
 }
 
@@ -166,10 +176,16 @@ Batch TableDataset::get(int64_t index, Rng& rng) const {
 }
 
 void TableDataset::get_batch(const Indices& indices, Batch& out) const {
-  if (whole_)
-    whole_->get_batch(indices, out);
-  else
-    gathered(indices).get_batch(Indices(0, indices.size()), out);
+  if (whole_) return whole_->get_batch(indices, out);
+  const Place block = block_with(indices[0]);
+  const bool is_one = std::all_of(indices.begin(), indices.end(),
+                                  [&](int64_t index) { return index >= block.begin && index < block.end; });
+  if (!is_one) return gathered(indices).get_batch(Indices(0, indices.size()), out);
+  Indices rows(indices.start() - block.begin, indices.size());
+  if (!indices.is_range())
+    std::ranges::transform(indices.begin(), indices.end(), rows.resize(indices.size()).begin(),
+                           [&](int64_t index) { return index - block.begin; });
+  parts_->cache->get(block.number)->get_batch(rows, out);
 }
 
 std::vector<int64_t> TableDataset::lengths(const std::string& field, const std::string& option) const {

@@ -40,6 +40,11 @@ class TableDataset final : public Dataset {
 
  private:
   struct Parts;
+  /// A block, and the samples [begin, end) that it has.
+  struct Place {
+    int64_t number = 0, begin = 0, end = 0;
+  };
+  Place block_with(int64_t index) const;
   FieldDataset gathered(const Indices& indices) const;
 
   std::shared_ptr<const Parts> parts_;

@@ -1,5 +1,6 @@
 #include <levin/program/cli/command_line.h>
 #include <levin/core/system/error.h>
+#include <levin/program/cli/python_in_config.h>
 #include <levin/program/config/config_file.h>
 #include <levin/program/config/problems.h>
 #include <levin/program/config/references.h>
@@ -58,6 +59,9 @@ CommandLine read_command_line(const Schema& schema, const std::string& command,
   append(problems, resolve_references(schema, line.config));
   append(problems, find_problems(schema, line.config));
   throw_problems(problems);
+  if (line.flags.allow_python) allow_python();
+  const bool runs_nothing = command.starts_with("config") || line.flags.print_config;
+  if (!runs_nothing && !python_is_allowed()) throw_problems(python_in_files(line.config));
   return line;
 }
 

@@ -19,7 +19,8 @@ struct CommandLine {
 /// flags override both; then references are resolved. `schema` describes a whole config: seed, name, trainer, model and
 /// data.
 ///
-/// Throws UsageError with all problems, each with its place. If help is asked for, only the flags are read.
+/// Throws UsageError with all problems, each with its place; also if a file names a PythonDataset and the command runs
+/// it, unless that is allowed (python_is_allowed). If help is asked for, only the flags are read.
 CommandLine read_command_line(const Schema& schema, const std::string& command,
                               const std::vector<std::string>& arguments);
 

@@ -26,6 +26,9 @@ void FlagDeclaration::declare_general() {
   app_.add_flag("--print-config,--print_config", flags_.print_config,
                 "Print the resolved config, as `levin config show` does, and end")
       ->group("General");
+  app_.add_flag("--allow-python,--allow_python", flags_.allow_python,
+                "Let config files name a PythonDataset, which runs a Python file; also LEVIN_ALLOW_PYTHON=1")
+      ->group("General");
   for (const char* name : {"seed", "name"})
     if (const Field* field = schema_.find(name)) declare({name}, *field, {}, "General");
   app_.set_help_flag("--help,-h", "Show this text")->group("General");

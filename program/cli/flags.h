@@ -10,6 +10,7 @@ namespace levin::cli {
 struct Flags {
   std::string ckpt_path = {};
   bool print_config = false;
+  bool allow_python = false;
   std::vector<Override> overrides = {};
   /// What --help shows of these flags, if it was asked for; then nothing else is read.
   std::string help = {};

@@ -2,6 +2,7 @@
 #include <levin/core/state/find_state_dict.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/program/commands/ckpt_file.h>
 #include <levin/program/commands/commands.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -89,7 +91,8 @@ void save_whole(const State& state, const State& learned, const std::filesystem:
 
 /// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. A sharded
 /// checkpoint becomes one file, and any file a sharded one with the option `shards`. Prints a
-/// summary to `out`. Throws levin::UsageError for an unknown extension, and for options that do not fit the file.
+/// summary to `out`, to stand behind the name of the file. Throws levin::UsageError for an unknown extension, and for
+/// options that do not fit the file.
 void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std::filesystem::path& to,
                   const ConvertOptions& options) {
   const CkptFormat format = format_by_name(to);
@@ -106,7 +109,7 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
   const State& kept = strips ? *weights : file.state;
   const State result = changes_weights ? converted_weights(kept, options, in.string()) : kept;
   // A whole checkpoint has it under its key.
-  const State learned = weights && !strips ? State() : learned_from_data_in(in);
+  const State learned = weights && !strips ? State() : learned_from_data_in(file.path);
   if (options.shards > 0)
     save_sharded_state(result, to, options.shards);
   else if (format == CkptFormat::PyTorch)
@@ -117,7 +120,7 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
     save_trained_weights(result, learned, to);
   int64_t tensors = 0;
   const uint64_t bytes = tensor_bytes(result, tensors);
-  out << to.string() << ": " << tensors << (tensors == 1 ? " tensor, " : " tensors, ") << size_text(bytes);
+  out << ": " << tensors << (tensors == 1 ? " tensor, " : " tensors, ") << size_text(bytes);
   if (options.shards > 0) out << ", in " << options.shards << (options.shards == 1 ? " part" : " parts");
   out << "\n";
   const std::string left_out = strips ? other_keys(file.state) : "";
@@ -125,7 +128,11 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
 }
 
 int run_ckpt_convert(const ConvertOptions& options, const Words& words) {
-  ckpt_convert(std::cout, words[0], words[1], options);
+  const OutputPlace place("OUT", words[1]);
+  std::ostringstream told;
+  ckpt_convert(told, words[0], place.path(), options);
+  place.finish();
+  std::cout << words[1] << told.str();
   return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
-#include <levin/data/remote/local_path.h>
+#include <levin/trainer/run_folder/remote_checkpoint.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,8 +41,8 @@ void append_entries(const State& value, const std::string& path, std::vector<Ckp
 }  // namespace
 
 CkptFile read_ckpt_file(const std::filesystem::path& given, bool verify_checksums, const JoinTensor& join) {
-  const std::filesystem::path path = local_path(given);
-  CkptFile file;
+  const std::filesystem::path path = local_checkpoint(given);
+  CkptFile file{.path = path};
   file.is_safetensors = is_safetensors_file(path);
   if (file.is_safetensors) {
     file.state = load_safetensors(path, &file.metadata);

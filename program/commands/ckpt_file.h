@@ -16,6 +16,7 @@ struct CkptFile {
   State state = {};
   bool is_safetensors = false;
   SafetensorsMetadata metadata = {};
+  std::filesystem::path path = {};                ///< of this machine
   std::vector<std::filesystem::path> parts = {};  ///< of a sharded checkpoint, in the order of the ranks
   uintmax_t bytes = 0;                            ///< of the file and its parts
 };

@@ -36,7 +36,7 @@ std::string verified(const std::filesystem::path& path) {
   for (const CkptEntry& entry : entries_of(file.state)) tensors += entry.value->is_tensor() ? 1 : 0;
   const std::string text = path.string() + ": ok, " + std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors");
   if (file.is_safetensors) return text + "; the format has no checksums, its sizes agree";
-  size_t checksums = verify_records(path);
+  size_t checksums = verify_records(file.path);
   for (const std::filesystem::path& part : file.parts) checksums += verify_records(part);
   const std::string parts = file.parts.empty() ? "" : " in " + std::to_string(file.parts.size() + 1) + " files";
   return text + ", " + std::to_string(checksums) + " checksums" + parts;

@@ -2,6 +2,7 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
 #include <levin/data/data_module.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/run_module.h>
@@ -45,6 +46,7 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
 
 int run_compile(const CompileFlags& flags, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
+  require_local("--out", flags.out);
   CompileStepOptions how;
   how.out = followed(flags.out).string();
   how.optimizer = flags.optimizer;

@@ -51,7 +51,9 @@ void check_optimizer_and_schedule(const ReadOptions& options) {
   check_optimizer(*stepped, options.resolved);
   if (!made || has_list(model["lr_scheduler"])) return;
   const bool ends = options.resolved.epoch_limit() || options.resolved->max_steps >= 0;
-  made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
+  const auto bound =
+      made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
+  check_interval(*bound, made->config.interval);
 }
 
 void print_check(const CommandLine& line, const ReadOptions& options) {

@@ -1,5 +1,6 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/cli/shell_word.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/inspect_loader.h>
@@ -47,6 +48,7 @@ void try_config(const std::string& name, const std::string& text) {
 }
 
 int run_guess(const GuessFlags& flags, const Words& words) {
+  require_local("--output", flags.output);
   std::error_code ignored;
   if (!flags.force && fs::exists(flags.output, ignored))
     throw UsageError("levin data guess: ", flags.output,

@@ -3,6 +3,7 @@
 #include <levin/data/dataset_module.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
@@ -90,6 +91,7 @@ void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOpt
 }
 
 int run_inspect(const InspectFlags& flags, const Words& words) {
+  require_local("--sheet", flags.sheet);
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", words);
   const ReadOptions options = read_run_options(line.config);
   if (line.flags.print_config) {

@@ -4,6 +4,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/data_module.h>
 #include <levin/data/learned_state.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/adapters/peft_folder.h>
 #include <levin/modules/program_module.h>
@@ -22,6 +23,7 @@
 
 #include <iostream>
 #include <map>
+#include <sstream>
 
 namespace levin::cli {
 namespace {
@@ -35,7 +37,7 @@ struct ExportFlags {
       "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
       "torch.export.load and ProgramModule; .aoti.pt2: the same compiled by AOTInductor, for this kind of "
       "machine; .onnx: an ONNX model of opset 18; a name without an end: a folder for transformers, of a CausalLM, "
-      "SequenceClassifier or the like, with adapters in its weights");
+      "SequenceClassifier or the like, with adapters in its weights; s3:// and gs:// too");
   bool adapter = LEVIN_OPTION(adapter, false, "Write a folder of the adapters alone, in PEFT's format");
   std::string example = LEVIN_OPTION(example, "",
                                      "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128, or of "
@@ -88,11 +90,11 @@ data::RawInput script_input(data::DataModule* data, const std::string& example) 
 }
 
 void export_script(LightningModule& module, data::DataModule* data, const State& learned, const std::string& example,
-                   const fs::path& out) {
+                   const fs::path& out, std::ostream& told) {
   if (auto* const script = dynamic_cast<ScriptModule*>(&module)) {
     script->eval();
     script->save_script(out);
-    std::cout << out.string() << ": the model's TorchScript";
+    told << ": the model's TorchScript";
     return;
   }
   const data::RawInput input = script_input(data, example);
@@ -100,12 +102,12 @@ void export_script(LightningModule& module, data::DataModule* data, const State&
   std::map<std::string, std::string> files;
   if (!learned.is_none()) files[std::string(kLearnedFromData) + ".json"] = json_of_state(learned);
   save_script(traced.script, out, files);
-  std::cout << out.string() << ": TorchScript of predict_step, for batches of ";
+  told << ": TorchScript of predict_step, for batches of ";
   if (traced.why_fixed.empty())
-    std::cout << "any size";
+    told << "any size";
   else
-    std::cout << input.example.size() << " samples alone (with another size: " << traced.why_fixed << ")";
-  if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
+    told << input.example.size() << " samples alone (with another size: " << traced.why_fixed << ")";
+  if (!input.meaning.empty()) told << "; takes " << input.meaning;
 }
 
 ExportOptions export_options(const ExportFlags& flags) {
@@ -172,13 +174,13 @@ void check_int8(const ExportFlags& flags, bool has_data, const std::string& file
 }
 
 void export_network(LightningModule& module, data::DataModule* data, const State& learned, const ExportFlags& flags,
-                    const fs::path& out) {
+                    const fs::path& out, std::ostream& told) {
   auto* const program = dynamic_cast<ProgramModule*>(&module);
   const std::string name = out.filename().string();
   const bool is_for_use = name.ends_with(".onnx") || name.ends_with(kPackageEnd);
   if (program != nullptr && !is_for_use && !flags.inference) {
     program->save_program(out);
-    std::cout << out.string() << ": the model's program";
+    told << ": the model's program";
     return;
   }
   data::RawInput input;
@@ -201,14 +203,15 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   network.options.function = [&](const Batch& batch) { return function(input.prepare(batch)); };
   if (is_for_use) network.options.inference = true;
   const std::string written = write_exported_network(network, out);
-  std::cout << out.string() << ": " << (flags.function.empty() ? "predict_step" : flags.function) << " as " << written;
-  if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
+  told << ": " << (flags.function.empty() ? "predict_step" : flags.function) << " as " << written;
+  if (!input.meaning.empty()) told << "; takes " << input.meaning;
 }
 
-void export_folder(LightningModule& module, data::DataModule* data, bool adapter, const fs::path& out) {
+void export_folder(LightningModule& module, data::DataModule* data, bool adapter, const fs::path& out,
+                   std::ostream& told) {
   if (adapter) {
     save_adapter(module, out);
-    std::cout << out.string() << ": the adapters of " << adapted_layers(module).size() << " layers, for PEFT";
+    told << ": the adapters of " << adapted_layers(module).size() << " layers, for PEFT";
     return;
   }
   auto* const model = dynamic_cast<nn::SavesPretrained*>(&module);
@@ -218,7 +221,7 @@ void export_folder(LightningModule& module, data::DataModule* data, bool adapter
         "another module the name ends in .pt, .pt2, ...");
   if (data != nullptr) model->name_classes(class_names_of(*data));
   model->save_pretrained(out);
-  std::cout << out.string() << ": a model for transformers";
+  told << ": a model for transformers";
 }
 
 int run_export(const ExportFlags& flags, const Words& words) {
@@ -228,7 +231,6 @@ int run_export(const ExportFlags& flags, const Words& words) {
   if (flags.out.empty())
     throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
   const Format format = format_of(flags.out);
-  const std::string out = followed(flags.out).string();
   if (flags.adapter && format != Format::Folder) throw UsageError("--adapter: --out names a folder");
   if (!flags.example.empty() && (format == Format::Weights || format == Format::Folder))
     throw UsageError("--example: only .ts, .pt2 and .onnx need one");
@@ -238,23 +240,28 @@ int run_export(const ExportFlags& flags, const Words& words) {
         std::pair("--dtype", flags.dtype != WeightDtype::Float32),
         std::pair("--calibrate", flags.calibrate.has_value())})
     if (is_given && format != Format::Network) throw UsageError(flag, ": only .pt2 and .onnx have it");
+  const OutputPlace place("--out", flags.out);
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
   const TrainedWeights trained = find_trained_weights(options, line.flags.ckpt_path);
   const TrainedModule ready(*module, data.get(), trained, line.flags.ckpt_path);
+  std::ostringstream told;
+  const fs::path out = followed(place.path());
   if (format == Format::Weights) {
     save_trained_weights(*module, trained.learned_from_data, out);
-    std::cout << out << ": weights";
+    told << ": weights";
   } else if (format == Format::Folder) {
-    export_folder(*module, data.get(), flags.adapter, out);
+    export_folder(*module, data.get(), flags.adapter, out, told);
   } else if (format == Format::Script) {
-    export_script(*module, data.get(), trained.learned_from_data, flags.example, out);
+    export_script(*module, data.get(), trained.learned_from_data, flags.example, out, told);
   } else {
-    export_network(*module, data.get(), trained.learned_from_data, flags, out);
+    export_network(*module, data.get(), trained.learned_from_data, flags, out, told);
   }
+  place.finish();
   const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
-  std::cout << "; " << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
+  std::cout << (place.is_in_bucket() ? flags.out : out.string()) << told.str() << "; "
+            << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
   return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
 #include <levin/data/data_module.h>
+#include <levin/data/datasets/readers/tokenizer_settings.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/data/tokenizer.h>
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/transformers/causal_lm.h>
@@ -140,13 +142,14 @@ int run_generate(const GenerateFlags& flags, const Words& words) {
   const ReadOptions options = read_run_options(line.config);
   if (!options.model) throw UsageError("--folder: missing; name a model's folder, or a config with a CausalLM");
   const std::vector<std::string> prompts = prompts_of(flags);
+  const OutputPlace place("--out", flags.out);
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   auto* const model = dynamic_cast<nn::CausalLM*>(module.get());
   if (model == nullptr) throw UsageError("model: ", options.model.class_name(), " generates no text; CausalLM does");
   const TrainedWeights trained = find_trained_weights(options, line.flags.ckpt_path);
   const TrainedModule ready(*module, nullptr, trained, line.flags.ckpt_path);
-  const Tokenizer tokenizer = Tokenizer::from_file(flags.tokenizer.empty() ? model->options.folder : flags.tokenizer);
+  const Tokenizer tokenizer = data::open_tokenizer(flags.tokenizer.empty() ? model->options.folder : flags.tokenizer);
   const Generator generator{*model, tokenizer, flags};
   std::string lines;
   for (const std::string& prompt : prompts) {
@@ -156,7 +159,8 @@ int run_generate(const GenerateFlags& flags, const Words& words) {
     else
       lines += json_text({{"prompt", prompt}, {"text", text}}) + "\n";
   }
-  if (!flags.out.empty()) write_text_file_atomically(followed(flags.out), lines);
+  if (!flags.out.empty()) write_text_file_atomically(followed(place.path()), lines);
+  place.finish();
   return 0;
 }
 

@@ -1,4 +1,6 @@
 #include <levin/core/system/error.h>
+#include <levin/data/remote/local_path.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/transformers/merge_adapter.h>
 #include <levin/program/commands/commands.h>
 
@@ -22,7 +24,9 @@ int run_merge(const MergeFlags& flags, const Words& /*words*/) {
   std::error_code ignored;
   if (std::filesystem::equivalent(flags.base, flags.out, ignored))
     throw UsageError("--out: this is the folder of --base, whose files are read meanwhile; name another one");
-  const int64_t layers = merge_adapter(flags.base, flags.adapter, flags.out);
+  const OutputPlace place("--out", flags.out);
+  const int64_t layers = merge_adapter(local_folder(flags.base), local_folder(flags.adapter), place.path());
+  place.finish();
   std::cout << flags.out << ": the model of " << flags.base << " with the adapters of " << layers << " layers"
             << std::endl;
   return 0;

@@ -1,4 +1,5 @@
 #include <levin/core/system/error.h>
+#include <levin/data/remote/remote_object.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/run_module.h>
@@ -55,7 +56,8 @@ Words with_inputs(Words words, const std::vector<std::string>& paths) {
   std::string text;
   for (const std::string& path : paths) {
     std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) throw UsageError("--input: there is no file or folder ", path);
+    if (!is_remote(path) && !std::filesystem::exists(path, ignored))
+      throw UsageError("--input: there is no file or folder ", path);
     text += (text.empty() ? "" : ",") + path;
   }
   if (paths.size() > 1 && !kTakesSeveral.contains(data))

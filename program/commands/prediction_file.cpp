@@ -226,10 +226,10 @@ PredictedSamples predicted_samples(const data::DataModule* data) {
   return samples;
 }
 
-PredictionFile::PredictionFile(fs::path path) : path_(followed(path)) {
+PredictionFile::PredictionFile(const std::string& place) : place_("--output", place), path_(followed(place_.path())) {
   const std::string kind = path_.extension().string();
   if (kind != ".csv" && kind != ".jsonl" && kind != ".npy" && kind != ".json")
-    throw UsageError("--output: expected a file that ends in ", kFileKinds, ", got ", path_.string());
+    throw UsageError("--output: expected a file that ends in ", kFileKinds, ", got ", place);
   std::error_code ignored;
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (!fs::is_directory(folder, ignored)) throw UsageError("--output: there is no folder ", folder.string());
@@ -237,9 +237,12 @@ PredictionFile::PredictionFile(fs::path path) : path_(followed(path)) {
 
 void PredictionFile::write(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples) const {
   const std::string kind = path_.extension().string();
-  if (kind == ".npy") return data::write_npy(path_, array_of(by_loader).contiguous());
-  write_text_file_atomically(path_, kind == ".json" ? coco_results_text(by_loader, samples)
-                                                    : text_of_rows(by_loader, samples, kind == ".csv"));
+  if (kind == ".npy")
+    data::write_npy(path_, array_of(by_loader).contiguous());
+  else
+    write_text_file_atomically(path_, kind == ".json" ? coco_results_text(by_loader, samples)
+                                                      : text_of_rows(by_loader, samples, kind == ".csv"));
+  place_.finish();
 }
 
 }  // namespace levin::cli

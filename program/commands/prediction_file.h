@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/data/batch.h>
 #include <levin/data/data_module.h>
+#include <levin/data/remote/output_place.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -33,14 +34,16 @@ PredictedSamples predicted_samples(const data::DataModule* data);
 /// has its class's name. `.npy` is the array of all values, without names. `.json` has detections as COCO's results.
 class PredictionFile {
  public:
-  /// Throws levin::UsageError for another extension, and if the folder does not exist.
-  explicit PredictionFile(std::filesystem::path path);
+  /// `place`: a path, or a URL of a bucket. Throws levin::UsageError for another extension, and if the folder does not
+  /// exist or cannot be written to.
+  explicit PredictionFile(const std::string& place);
 
   /// Writes the file atomically. Throws levin::UsageError for batches of a user-defined struct, and for values that the
   /// format cannot hold.
   void write(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples) const;
 
  private:
+  OutputPlace place_;
   std::filesystem::path path_;
 };
 

@@ -1,4 +1,5 @@
 #include <levin/core/state/atomic_file.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/runs/recorded_run.h>
 #include <levin/program/runs/report.h>
@@ -17,6 +18,7 @@ struct ReportFlags {
 };
 
 int run_report(const ReportFlags& flags, const Words& words) {
+  require_local("--out", flags.out);
   const fs::path out = flags.out;
   std::vector<RecordedRun> all;
   for (const std::string& argument : words) {

@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/signals.h>
 #include <levin/core/system/slurm.h>
+#include <levin/core/system/url_credentials.h>
 #include <levin/data/data_module.h>
 #include <levin/data/learned_state.h>
 #include <levin/modules/trained_weights.h>
@@ -99,8 +100,8 @@ bool reads_weights(const RunOptions& options) {
 void say_stopped(const HandleSignals& signals, const std::string& command_line) {
   std::cerr << "levin: stopped by " << signal_name(received_signal());
   if (!signals.saved().empty())
-    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << command_line << " --ckpt-path "
-              << shell_word(signals.run_folder().string());
+    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << without_credentials(command_line)
+              << " --ckpt-path " << shell_word(signals.run_folder().string());
   std::cerr << std::endl;
 }
 

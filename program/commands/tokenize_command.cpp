@@ -1,6 +1,7 @@
 #include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/tar_shards.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/tokenize_files.h>
 
@@ -40,17 +41,19 @@ int run_tokenize(const TokenizeFlags& flags, const Words& words) {
   patterns.insert(patterns.end(), words.begin(), words.end());
   if (patterns.empty()) throw UsageError("--in: not set; it names the files to read, such as 'texts/*.txt'");
   if (flags.out.empty()) throw UsageError("--out: not set; it names the file to write, such as train.bin");
+  const OutputPlace place("--out", flags.out);
   TokenizeJob job{.encoder = {.tokenizer = flags.tokenizer,
                               .loss_on = data::LossOn::All,
                               .chat_template = flags.chat_template,
                               .append_eos = !flags.no_eos,
                               .eos_token = flags.eos_token},
                   .files = data::find_shards(patterns, "--in"),
-                  .out = flags.out,
+                  .out = place.path(),
                   .threads = flags.threads > 0 ? flags.threads : cores_of_process()};
   job.encoder.fields.text_field = flags.text_field;
   if (flags.dtype != "auto") job.dtype = flags.dtype == "uint16" ? at::kUInt16 : at::kUInt32;
   const TokenizeSummary made = tokenize_files(job);
+  place.finish();
   std::cout << flags.out << ": " << with_marks(made.tokens) << " tokens ("
             << (made.dtype == at::kUInt16 ? "uint16" : "uint32") << ")";
   if (made.seconds > 0)

@@ -1,5 +1,6 @@
 #include <levin/program/config/explain.h>
 #include <levin/core/options/option.h>
+#include <levin/core/system/url_credentials.h>
 
 #include <algorithm>
 
@@ -21,7 +22,7 @@ void add_lines(std::vector<Line>& lines, const std::string& path, const Json& va
     for (size_t i = 0; i < value.size(); ++i) add_lines(lines, item_path(path, i), value[i], origin_of);
     return;
   }
-  lines.push_back({path, value.dump(), origin_of(path)});
+  lines.push_back({path, without_credentials(value.dump()), origin_of(path)});
 }
 
 }  // namespace

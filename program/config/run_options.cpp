@@ -1,6 +1,7 @@
 #include <levin/program/config/run_options.h>
 #include <levin/core/state/crc32.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/url_credentials.h>
 #include <levin/program/config/problems.h>
 #include <levin/program/config/reference_text.h>
 #include <levin/trainer/options/placement.h>
@@ -80,7 +81,7 @@ std::string config_text(const ReadOptions& options) {
 }
 
 std::string config_text(const ReadOptions& options, const Config& config) {
-  return KeptReferences(config, options).config_of_run(options, "{}").json;
+  return without_credentials(KeptReferences(config, options).config_of_run(options, "{}").json);
 }
 
 KeptReferences::KeptReferences(const Config& config, const ReadOptions& options) {

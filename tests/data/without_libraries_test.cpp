@@ -1,3 +1,4 @@
+#include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/url_host.h>
@@ -13,6 +14,11 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
+
+namespace levin::console {
+/// The program has the sources of data alone, and nothing here warns.
+void warn(const std::string& message) { FAIL("a warning: " << message); }
+}  // namespace levin::console
 
 namespace levin::data {
 namespace {

@@ -2,7 +2,9 @@
 #include <levin/data/tokenizer.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "tests/data/tokenizers/small_tokenizers.h"
 #include "tests/fuzz/expect.h"
@@ -28,6 +30,11 @@ void check_encoding(const Tokenizer& tokenizer, std::string_view text) {
   expect(quick.ids == encoding.ids && quick.offsets.empty(), "ids are the same without offsets");
   tokenizer.decode(encoding.ids);
   tokenizer.decode(encoding.ids, false);
+  // Bytes as ids, some of which no vocabulary has.
+  std::vector<int32_t> any;
+  for (const char byte : text) any.push_back(static_cast<signed char>(byte));
+  tokenizer.decode(any);
+  tokenizer.encode_pair(text, text, {.max_length = 7});
 }
 
 }  // namespace

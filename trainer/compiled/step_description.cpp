@@ -5,6 +5,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/joined.h>
 #include <levin/core/system/version.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_package.h>
 
@@ -125,6 +126,7 @@ std::string StepDescription::Input::to_text(int64_t samples) const {
 }
 
 StepDescription read_step_description(const std::filesystem::path& path) {
+  require_local("trainer.compiled_step", path.string());
   FileBytes file;
   try {
     file = map_file_bytes(path);

@@ -3,6 +3,7 @@
 #include <levin/core/run/stage.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/console.h>
+#include <levin/data/remote/output_place.h>
 
 #include <exception>
 
@@ -11,6 +12,7 @@ namespace levin {
 ProfileFiles::ProfileFiles(const ProfilerFileOptions& options, const Profiler::Output& output,
                            const std::string& profiler, std::string_view extension)
     : folder_(options.dirpath.empty() ? output.folder : std::filesystem::path(options.dirpath)) {
+  require_local("trainer.profiler.dirpath", options.dirpath);
   if (folder_.empty()) return;
   beginning_ = options.filename.empty() ? c10::str(to_string(output.stage), "-", profiler) : options.filename;
   if (output.rank > 0) beginning_ += c10::str("-rank", output.rank);

@@ -183,7 +183,7 @@ std::optional<FoundCheckpoint> find_named(const FindRequest& request) {
   }
   if (is_elsewhere) {
     const std::string url = remote_checkpoint(wanted);
-    std::optional<FoundCheckpoint> found = read_file(request, fetch_checkpoint(url));
+    std::optional<FoundCheckpoint> found = read_file(request, local_checkpoint(url));
     found->url = url;
     return found;
   }
@@ -287,7 +287,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request, Comm&
   if (comm.is_global_zero() || told.is_null()) return found;
   found.emplace();
   found->url = told["url"].get<std::string>();
-  const fs::path file = found->url.empty() ? fs::path(told["file"].get<std::string>()) : fetch_checkpoint(found->url);
+  const fs::path file = found->url.empty() ? fs::path(told["file"].get<std::string>()) : local_checkpoint(found->url);
   found->checkpoint = {file, load_state(file, {.join = join_of(request)})};
   found->run_folder = told["run_folder"].get<std::string>();
   found->resumes_in_place = told["continues_in_folder"];

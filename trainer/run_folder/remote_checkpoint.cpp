@@ -8,10 +8,27 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <tuple>
+#include <string>
 #include <vector>
 
 namespace levin {
+namespace {
+
+/// Returns a text by whose order "step=9" comes before "step=10": many files are written in the second that servers
+/// tell.
+std::string with_padded_numbers(const std::string& text) {
+  constexpr size_t kDigits = 20;
+  std::string padded;
+  for (size_t i = 0; i < text.size();) {
+    const size_t end = std::min(text.find_first_not_of("0123456789", i), text.size());
+    if (end > i) padded.append(kDigits > end - i ? kDigits - (end - i) : 0, '0').append(text, i, end - i);
+    if (end < text.size()) padded += text[end];
+    i = end + 1;
+  }
+  return padded;
+}
+
+}  // namespace
 
 bool names_file(const std::string& url) {
   constexpr std::array<const char*, 4> kEndings = {".ckpt", ".pt", ".pth", ".safetensors"};
@@ -26,13 +43,16 @@ std::string remote_checkpoint(const std::string& url) {
   if (found.empty()) throw UsageError("ckpt_path: there is no checkpoint in the folder ", url);
   return std::ranges::max_element(found,
                                   [](const RemoteObject& a, const RemoteObject& b) {
-                                    return std::tie(a.modified, a.url) < std::tie(b.modified, b.url);
+                                    if (a.modified != b.modified) return a.modified < b.modified;
+                                    return with_padded_numbers(a.url) < with_padded_numbers(b.url);
                                   })
       ->url;
 }
 
-std::filesystem::path fetch_checkpoint(const std::string& url) {
+std::filesystem::path local_checkpoint(const std::filesystem::path& path) {
+  const std::string& url = path.native();
   const std::filesystem::path file = local_path(url);
+  if (!is_on_server(url)) return file;
   if (const std::optional<ShardedIndex> index = read_sharded_index(file))
     for (int64_t rank = 0; rank < index->ranks; ++rank) {
       const std::filesystem::path part = part_file(file, index->save, rank, index->ranks);

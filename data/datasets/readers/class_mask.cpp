@@ -1,12 +1,15 @@
 #include <levin/data/datasets/readers/class_mask.h>
 #include <ATen/ops/empty.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/image_places.h>
+#include <levin/data/download/shown_url.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/ignored_target.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <functional>
 #include <unordered_map>
 
 namespace levin::data {
@@ -42,11 +45,14 @@ at::Tensor classes_of_colours(const at::Tensor& image, const ClassMaskOptions& o
   return mask;
 }
 
-at::Tensor classes_in(const std::filesystem::path& path, const ClassMaskOptions& options) {
-  if (!options.colours.empty()) return classes_of_colours(read_image(path), options, path.string());
-  const at::Tensor indices = read_image(path, {.values = PixelValues::Indices});
+/// Reads the image of a mask as `read` is told to.
+using ReadMask = std::function<at::Tensor(const ImageOptions&)>;
+
+at::Tensor classes_in(const ReadMask& read, const ClassMaskOptions& options, const std::string& name) {
+  if (!options.colours.empty()) return classes_of_colours(read({}), options, name);
+  const at::Tensor indices = read({.values = PixelValues::Indices});
   if (indices.size(0) != 1)
-    throw UsageError(path.string(),
+    throw UsageError(name,
                      ": a mask of colours; name the colour of each class in data.mask_colors, or save the mask in gray "
                      "or with a palette, so that its pixels are numbers of classes");
   return indices[0].to(at::kLong).contiguous();
@@ -69,19 +75,30 @@ std::vector<int64_t> parse_colours(const std::vector<std::string>& texts, const 
   return colours;
 }
 
-at::Tensor read_class_mask(const std::filesystem::path& path, const ClassMaskOptions& options) {
-  at::Tensor mask = classes_in(path, options);
+at::Tensor checked_class_mask(at::Tensor mask, const ClassMaskOptions& options, const std::string& name) {
   auto* const values = mask.mutable_data_ptr<int64_t>();
   for (int64_t i = 0; i < mask.numel(); ++i) {
     if (values[i] == options.ignored) {
       values[i] = kIgnoredTarget;
-    } else if (options.classes && values[i] >= *options.classes) {
-      throw UsageError(path.string(), ": the pixel in column ", i % mask.size(1), " and row ", i / mask.size(1),
-                       " is of class ", values[i], ", and there are ", *options.classes,
-                       "; add it to data.classes, or set data.ignore_index if it does not count");
+    } else if (values[i] < 0 || (options.classes && values[i] >= *options.classes)) {
+      throw UsageError(name, ": the pixel in column ", i % mask.size(1), " and row ", i / mask.size(1), " is of class ",
+                       values[i], ", and there are ",
+                       options.classes ? std::to_string(*options.classes) : "none below 0",
+                       "; add it to the classes, or set data.ignore_index if it does not count");
     }
   }
   return mask;
+}
+
+at::Tensor read_class_mask(const std::filesystem::path& path, const ClassMaskOptions& options) {
+  const std::string name = shown_url(path.native());
+  const ReadMask read = [&](const ImageOptions& how) { return read_placed_image(path, how); };
+  return checked_class_mask(classes_in(read, options, name), options, name);
+}
+
+at::Tensor decode_class_mask(std::string_view bytes, const std::string& name, const ClassMaskOptions& options) {
+  const ReadMask decode = [&](const ImageOptions& how) { return decode_image(bytes, name, how); };
+  return checked_class_mask(classes_in(decode, options, name), options, name);
 }
 
 }  // namespace levin::data

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace levin::data {
@@ -26,5 +27,10 @@ std::vector<int64_t> parse_colours(const std::vector<std::string>& texts, const 
 /// and then a palette's colours count too. Throws levin::UsageError that names the file: as read_image; for a format
 /// that is lossy; for colours without a class; and for a class beyond `classes`.
 at::Tensor read_class_mask(const std::filesystem::path& path, const ClassMaskOptions& options);
+/// Decodes the bytes of such a file; `name` is used in messages.
+at::Tensor decode_class_mask(std::string_view bytes, const std::string& name, const ClassMaskOptions& options);
+/// Returns a mask of numbers, int64 [height, width] and contiguous, with kIgnoredTarget where the class is ignored; in
+/// place. Throws levin::UsageError that begins with `name` for a class below 0 or beyond `classes`.
+at::Tensor checked_class_mask(at::Tensor mask, const ClassMaskOptions& options, const std::string& name);
 
 }  // namespace levin::data

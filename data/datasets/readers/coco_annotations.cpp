@@ -5,6 +5,9 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/image_places.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,8 +122,11 @@ class CocoRow {
 /// Reads the tables one after the other.
 class CocoReader {
  public:
-  CocoReader(const fs::path& file, fs::path folder, const CocoAnnotations& known)
-      : file_(file.string()), folder_(std::move(folder)), known_(known), json_(parsed_file(file)) {
+  CocoReader(const fs::path& file, const fs::path& folder, const CocoAnnotations& known)
+      : file_(shown_url(file.native())),
+        folder_(image_place(folder)),
+        known_(known),
+        json_(parsed_file(local_path(file))) {
     if (!json_.is_object()) throw UsageError(file_, ": expected an object with images, annotations and categories");
   }
 

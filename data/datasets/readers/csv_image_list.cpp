@@ -3,8 +3,11 @@
 #include <ATen/ops/zeros.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/csv_table.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/files/csv_file.h>
 #include <levin/data/files/mapped_file.h>
+#include <levin/data/remote/local_path.h>
+#include <levin/data/remote/remote_object.h>
 
 #include <algorithm>
 #include <charconv>
@@ -85,9 +88,9 @@ class CsvImageRows {
     const std::string_view text = without_blanks(reader_[path_]);
     if (text.empty()) reader_.fail(path_, "the path of the image is missing");
     if (text.find('\0') != text.npos) reader_.fail(path_, "the path holds a zero byte");
-    const fs::path path = root_ / fs::path(std::string(text));
-    std::error_code ignored;
-    if (!fs::exists(path, ignored))
+    if (is_remote(text)) return image_place(text).string();
+    const fs::path path = root_ / fs::path(text);
+    if (!image_place_exists(path))
       reader_.fail(path_,
                    "there is no image " + path.string() + "; set data.root to the folder that the paths begin in");
     return path.string();
@@ -173,12 +176,16 @@ class CsvImageRows {
 
 ImageList read_csv_image_list(const fs::path& file, const CsvImageListOptions& options, bool has_targets) {
   const MappedFilePtr content = map_file(file, FileAccess::Sequential);
-  CsvReader reader(content->text(), file.string(),
+  CsvReader reader(content->text(), content->path().string(),
                    {.delimiter = one_character(options.delimiter, "delimiter"), .header = options.header});
-  const fs::path root = options.root.empty() ? file.parent_path() : fs::path(options.root);
+  // The query of a URL is none of its folders.
+  const size_t end = is_on_server(file) ? file.native().find('?') : std::string::npos;
+  const fs::path folder = fs::path(file.native().substr(0, end)).parent_path();
+  const fs::path root = image_place(options.root.empty() ? folder : fs::path(options.root));
+  is_image_folder(root);  // lists that of a bucket, so that images that are missing are found
   CsvImageRows rows(reader, options, root, has_targets);
   while (reader.next()) rows.add();
-  return std::move(rows).finish(file.string());
+  return std::move(rows).finish(content->path().string());
 }
 
 }  // namespace levin::data

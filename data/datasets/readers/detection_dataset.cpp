@@ -2,7 +2,7 @@
 #include <ATen/ops/empty.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
-#include <levin/data/files/image_file.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/data/transforms/engine/interpolate.h>
 
@@ -24,7 +24,7 @@ struct ShownObjects {
 };
 
 at::Tensor read_checked(const CocoAnnotations::Image& image) {
-  at::Tensor pixels = read_image(image.path).unsqueeze(0).contiguous();
+  at::Tensor pixels = read_placed_image(image.path).unsqueeze(0).contiguous();
   const bool is_other =
       (image.height != 0 && image.height != pixels.size(2)) || (image.width != 0 && image.width != pixels.size(3));
   if (is_other)

@@ -36,6 +36,8 @@ class FieldDataset final : public Dataset {
 
   /// Returns the fields whose rows have one length, as they are before `dtypes`.
   const Batch& tensors() const { return fixed_.tensors(); }
+  /// Returns the fields whose rows are of different lengths, likewise.
+  const std::vector<VaryingField>& varying() const { return varying_; }
   /// Returns the rows that each sample has in a field. Throws levin::UsageError, which names `option`, for a field that
   /// there is not or that has one length.
   std::vector<int64_t> lengths(const std::string& field, const std::string& option) const;

@@ -1,5 +1,7 @@
 #include <levin/data/datasets/readers/image_files.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/bucket_listing.h>
+#include <levin/data/remote/local_path.h>
 
 #include <algorithm>
 #include <array>
@@ -61,13 +63,49 @@ void collect(const fs::path& folder, std::vector<std::string>& paths, int level 
   });
 }
 
+/// Returns the part of an object's URL behind that of the folder.
+std::string_view rest_of(const RemoteObject& object, const std::string& folder) {
+  return std::string_view(object.url).substr(folder.size() + (folder.ends_with('/') ? 0 : 1));
+}
+
+std::vector<std::string> subfolders_in_bucket(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const RemoteObject& object : objects_below(folder)) {
+    const std::string_view rest = rest_of(object, folder);
+    const size_t slash = rest.find('/');
+    if (slash == rest.npos || rest.starts_with('.')) continue;
+    if (names.empty() || names.back() != rest.substr(0, slash)) names.emplace_back(rest.substr(0, slash));
+  }
+  return names;
+}
+
+/// Adds the images below a folder of a bucket, but for hidden ones.
+void collect_in_bucket(const std::string& folder, std::vector<std::string>& paths) {
+  for (const RemoteObject& object : objects_below(folder)) {
+    const std::string_view rest = rest_of(object, folder);
+    const bool is_hidden_below = rest.starts_with('.') || rest.find("/.") != rest.npos;
+    if (!is_hidden_below && is_image(fs::path(rest))) paths.push_back(object.url);
+  }
+}
+
+void collect_images(const fs::path& folder, std::vector<std::string>& paths) {
+  if (is_on_server(folder))
+    collect_in_bucket(folder.native(), paths);
+  else
+    collect(folder, paths);
+}
+
 }  // namespace
 
 std::vector<std::string> subfolders(const fs::path& folder) {
   std::vector<std::string> names;
-  for_each_entry(folder, [&](const fs::directory_entry& entry) {
-    if (is_folder(entry)) names.push_back(entry.path().filename().string());
-  });
+  if (is_on_server(folder)) {
+    names = subfolders_in_bucket(folder.native());
+  } else {
+    for_each_entry(folder, [&](const fs::directory_entry& entry) {
+      if (is_folder(entry)) names.push_back(entry.path().filename().string());
+    });
+  }
   std::ranges::sort(names);
   return names;
 }
@@ -95,7 +133,7 @@ ImageFiles find_image_files(const fs::path& root, std::vector<std::string> class
                        did_you_mean(folder, files.classes));
     }
     std::vector<std::string> paths;
-    collect(root / folder, paths);
+    collect_images(root / folder, paths);
     if (paths.empty()) {
       throw UsageError((root / folder).string(), ": no ", kKinds, " file in this class; fill or remove the folder");
     }
@@ -107,7 +145,7 @@ ImageFiles find_image_files(const fs::path& root, std::vector<std::string> class
 
 std::vector<std::string> find_images(const fs::path& root) {
   std::vector<std::string> paths;
-  collect(root, paths);
+  collect_images(root, paths);
   if (paths.empty()) throw UsageError(root.string(), ": there is no ", kKinds, " file");
   std::ranges::sort(paths);
   return paths;

@@ -19,9 +19,10 @@ struct ImageFiles {
 /// Finds `root`/CLASS/**/*.jpg, .jpeg, .png, .tif, .tiff and .webp, in upper or lower case. Classes are sorted by name,
 /// the files of each class by path.
 ///
-/// Names that start with a dot are skipped; symbolic links are followed. `classes`, if given, sets the list of classes,
-/// some of which may have no folder. Throws levin::UsageError that names the folder if it is missing or not readable,
-/// has no classes, is a class without images, or is a class that is not in `classes`.
+/// The folder may be one of a bucket, whose files then are URLs; see objects_below. Names that start with a dot are
+/// skipped; symbolic links are followed. `classes`, if given, sets the list of classes, some of which may have no
+/// folder. Throws levin::UsageError that names the folder if it is missing or not readable, has no classes, is a class
+/// without images, or is a class that is not in `classes`.
 ImageFiles find_image_files(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
 /// Finds all such files below `root`, in any folder, sorted by path. Throws levin::UsageError that names the folder if

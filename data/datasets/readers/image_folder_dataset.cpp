@@ -4,8 +4,8 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/datasets/readers/square_images.h>
-#include <levin/data/files/image_file.h>
 
 #include <atomic>
 #include <utility>
@@ -88,7 +88,7 @@ at::Tensor ImageFolderDataset::read(int64_t index) const {
     options.min_height = options.min_width =
         options_.resize == ImageResize::Exact ? options_.image_size : options_.resize_size;
   }
-  return as_batch(read_image(path(index), options));
+  return as_batch(read_placed_image(path(index), options));
 }
 
 at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {

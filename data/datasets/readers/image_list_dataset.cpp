@@ -2,7 +2,7 @@
 #include <ATen/ops/empty.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
-#include <levin/data/files/image_file.h>
+#include <levin/data/datasets/readers/image_places.h>
 #include <levin/data/transforms/engine/image_batch.h>
 
 #include <utility>
@@ -77,7 +77,7 @@ ImageListDataset::ImageListDataset(std::shared_ptr<const ImageList> list, ImageI
 Batch ImageListDataset::read(size_t at) const {
   const ImageOptions options{.channels = inputs_.channels,
                              .values = inputs_.keep_16_bits ? PixelValues::Numbers : PixelValues::Bytes};
-  Batch one(read_image(list_->paths[at], options).unsqueeze(0));
+  Batch one(read_placed_image(list_->paths[at], options).unsqueeze(0));
   if (list_->masks.empty()) return one;
   const at::Tensor mask = read_class_mask(list_->masks[at], inputs_.masks);
   if (mask.sizes() != one.input().sizes().slice(2))

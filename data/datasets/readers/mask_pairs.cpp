@@ -2,6 +2,7 @@
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/datasets/readers/image_places.h>
 
 #include <map>
 #include <utility>
@@ -10,11 +11,6 @@ namespace levin::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool has_folder(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::is_directory(folder, ignored);
-}
 
 /// Returns the path below `folder`, without the extension.
 std::string key_of(const fs::path& path, const fs::path& folder) {
@@ -25,18 +21,21 @@ std::string key_of(const fs::path& path, const fs::path& folder) {
 
 bool MaskFolders::is_divided() const { return has("train"); }
 
-bool MaskFolders::has(const std::string& part) const { return has_folder(images_of(part)); }
+bool MaskFolders::has(const std::string& part) const {
+  is_image_folder(root);  // lists a bucket's folder whole, and not its parts one by one
+  return is_image_folder(images_of(part));
+}
 
 fs::path MaskFolders::folder_of(const std::string& name, const std::string& part) const {
   if (part.empty()) return root / name;
   const fs::path inner = root / name / part;
-  return has_folder(inner) ? inner : root / part / name;
+  return is_image_folder(inner) ? inner : root / part / name;
 }
 
 ImageList find_mask_pairs(const MaskFolders& folders, const std::string& part) {
   const fs::path images = folders.images_of(part), masks = folders.masks_of(part);
   for (const auto& [folder, option] : {std::pair(images, "images"), std::pair(masks, "masks")})
-    if (!has_folder(folder))
+    if (!is_image_folder(folder))
       throw UsageError("data.", option, ": there is no folder ", folder.string(), "; the data are in root/",
                        folders.images, " and root/", folders.masks, ", or the same in root/train and root/val");
   std::map<std::string, std::string> by_key;

@@ -44,12 +44,6 @@ SampleEncoder::SampleEncoder(const SampleEncoderOptions& options)
   }
 }
 
-SampleEncoder SampleEncoder::with_completions(const std::string& field) const {
-  SampleEncoder other = *this;
-  other.options_.fields.completion_field = field;
-  return other;
-}
-
 ChatFormat SampleEncoder::chat_format(const TokenizerSettings& settings) const {
   ChatFormat format{.name = options_.chat_template};
   if (format.name == ChatTemplate::Auto)
@@ -122,7 +116,11 @@ std::vector<MarkedToken> SampleEncoder::encode_marked(const Marked& marked, bool
 
 std::vector<MarkedToken> SampleEncoder::encode_chat(Chat chat, const std::string& place) const {
   if (!chat_problem_.empty()) throw UsageError(place, ": is a chat, but ", chat_problem_);
+  const auto of_prompt =
+      std::count_if(chat.messages.begin(), chat.messages.begin() + static_cast<std::ptrdiff_t>(chat.prompt_messages),
+                    [](const ChatMessage& one) { return one.role == ChatRole::Assistant; });
   RenderedChat rendered = render_chat(chat_format_, std::move(chat.messages), place);
+  rendered.answers.erase(rendered.answers.begin(), rendered.answers.begin() + of_prompt);
   return encode_marked({std::move(rendered.text), std::move(rendered.answers)}, /*add_special_tokens=*/false, place);
 }
 
@@ -141,7 +139,10 @@ std::vector<MarkedToken> SampleEncoder::encode_piece(std::string_view piece, boo
 }
 
 std::vector<MarkedToken> SampleEncoder::encode_line(std::string_view line, const std::string& place) const {
-  TextSample sample = read_text_sample(line, options_.fields, place);
+  return encode_sample(read_text_sample(line, options_.fields, place), place);
+}
+
+std::vector<MarkedToken> SampleEncoder::encode_sample(TextSample sample, const std::string& place) const {
   if (auto* const chat = std::get_if<Chat>(&sample)) return not_empty(encode_chat(std::move(*chat), place), place);
   if (const auto* const text = std::get_if<PlainText>(&sample)) return encode_text(text->text, place);
   const auto& [prompt, completion] = std::get<PromptAndCompletion>(sample);

@@ -57,14 +57,14 @@ class SampleEncoder {
   /// Reads the tokenizer and what stands beside it. Throws levin::UsageError for a tokenizer that cannot be read, and
   /// for an end-of-text token that the tokenizer lacks or nobody names.
   explicit SampleEncoder(const SampleEncoderOptions& options);
-  /// Returns the encoder that reads completions from another field. It shares the tokenizer.
-  SampleEncoder with_completions(const std::string& field) const;
 
   /// Returns the tokens of a line, at least one. A text is encoded with what the tokenizer adds; so are a prompt and
   /// its completion, as one text, of which the tokens that reach into the completion are learned. A chat is encoded
   /// without what the tokenizer adds, as its template has written it. Throws levin::UsageError that begins with
   /// `place`.
   std::vector<MarkedToken> encode_line(std::string_view line, const std::string& place) const;
+  /// Returns the same for a sample that was read.
+  std::vector<MarkedToken> encode_sample(TextSample sample, const std::string& place) const;
   /// Returns the same for a text.
   std::vector<MarkedToken> encode_text(std::string_view text, const std::string& place) const;
   /// Returns the tokens of a piece of a text that is divided where that changes no token, see split_text: what stands

@@ -3,10 +3,10 @@
 #include <levin/core/system/file_calls.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/download/shown_url.h>
+#include <levin/data/remote/remote_url.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstring>
@@ -22,30 +22,12 @@ namespace fs = std::filesystem;
 
 constexpr size_t kHashDigits = 24;
 
-/// Returns whether a part of a query, "X-Amz-Signature=1f", is of a signature, which differs each time.
-bool is_of_signature(std::string part) {
-  for (char& c : part) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const std::string name = part.substr(0, part.find('='));
-  constexpr std::array kNames = {
-      "signature", "expires", "awsaccesskeyid", "googleaccessid", "policy", "key-pair-id", "sig", "se", "st", "sp",
-      "sv",        "sr"};
-  return name.starts_with("x-amz-") || name.starts_with("x-goog-") || std::ranges::count(kNames, name) > 0;
-}
-
 /// Returns "train-000-1f...9a.shard": the same for all processes, another one for another version of the object.
 std::string cache_name(const RemoteObject& object) {
-  const size_t question = object.url.find('?');
-  const std::string path = shown_url(object.url.substr(0, question));
-  std::string name = fs::path(path).stem().string().substr(0, 64);
+  std::string name = fs::path(shown_url(object.url.substr(0, object.url.find('?')))).stem().string().substr(0, 64);
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  std::string identity = path;
-  for (size_t begin = question; begin != std::string::npos;) {
-    const size_t end = object.url.find('&', begin + 1);
-    const std::string part = object.url.substr(begin + 1, end - begin - 1);
-    if (!is_of_signature(part)) identity += '\n' + part;
-    begin = end;
-  }
-  identity += '\n' + std::to_string(object.size) + '\n' + object.version;
+  const std::string identity =
+      without_signature(object.url) + '\n' + std::to_string(object.size) + '\n' + object.version;
   return name + '-' + sha256_of_bytes(identity).substr(0, kHashDigits) + ".shard";
 }
 

@@ -5,6 +5,7 @@
 #include <levin/data/datasets/readers/shard_cache.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/download/shown_url.h>
+#include <levin/data/remote/output_place.h>
 
 #include <algorithm>
 #include <utility>
@@ -27,6 +28,7 @@ ShardList::ShardList(std::vector<std::string> places, const ShardOptions& option
     auto name = std::make_shared<const std::string>(remote ? shown_url(place) : place);
     shards_.push_back({.place = std::move(place), .name = std::move(name), .is_remote = remote});
   }
+  require_local("data.cache_folder", options.cache_folder);
   if (!std::ranges::any_of(shards_, &Shard::is_remote)) return;
   cache_ = std::make_shared<ShardCache>(
       options.cache_folder.empty() ? cache_folder() / "streams" : std::filesystem::path(options.cache_folder),

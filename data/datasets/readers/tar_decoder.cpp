@@ -75,12 +75,46 @@ struct TarDecoder::Warned {
 TarDecoder::TarDecoder(TarDecoderOptions options) : options_(std::move(options)), told_(std::make_shared<Warned>()) {
   options_.input = in_lower_case(options_.input);
   options_.target = in_lower_case(options_.target);
+  options_.mask = in_lower_case(options_.mask);
+  if (!has_masks() && (!options_.mask_colors.empty() || options_.ignore_index))
+    throw UsageError(
+        "data.mask: not set; it names the members whose pixels data.mask_colors and data.ignore_index describe");
+  if (has_masks() && !options_.target.empty())
+    throw UsageError("data.mask: masks become `target`; leave data.target out");
+  masks_ = {.colours = parse_colours(options_.mask_colors, "data.mask_colors"),
+            .ignored = options_.ignore_index,
+            .classes = options_.classes};
+}
+
+at::Tensor TarDecoder::mask_of(const TarSample& sample, const TarSample::Member& member) const {
+  const std::string place = sample.place(member);
+  const Kind kind = kind_of(member.extension);
+  if (kind == Kind::Image) return decode_class_mask(text_of(member.bytes), place, masks_);
+  if (kind != Kind::Array) throw UsageError(place, ": a mask is an image or a .npy array");
+  const at::Tensor array = npy_tensor(member.bytes, place, sample.file.get());
+  if (array.dim() != 2 || !at::isIntegralType(array.scalar_type(), /*includeBool=*/true))
+    throw UsageError(place, ": a mask of whole numbers [height, width] was expected, got ", array.scalar_type(), " ",
+                     array.sizes());
+  return checked_class_mask(array.to(at::kLong, /*non_blocking=*/false, /*copy=*/true).contiguous(), masks_, place);
+}
+
+void TarDecoder::check_mask(const TarSample& sample, const Values& values) const {
+  const auto value = [&](std::string_view name) {
+    const auto found = std::ranges::find_if(values, [&](const auto& one) { return one.first == name; });
+    return found == values.end() ? at::Tensor() : found->second;
+  };
+  const at::Tensor mask = value("mask"), input = value("input");
+  if (!mask.defined() || !input.defined()) return;
+  if (input.dim() < 2 || input.sizes().slice(static_cast<size_t>(input.dim() - 2)) != mask.sizes())
+    throw UsageError(*sample.shard, ": byte ", sample.members.front().offset, ": sample ", sample.key,
+                     ": the mask has the size ", mask.sizes(), ", and its input ", input.sizes());
 }
 
 std::string TarDecoder::name_of(const TarSample::Member& member, const Values& values) const {
   const std::string& extension = member.extension;
+  if (is_named(options_.mask, extension)) return "mask";
   if (is_named(options_.input, extension)) return "input";
-  if (is_named(options_.target.empty() ? "cls" : options_.target, extension)) return "target";
+  if (is_named(options_.target.empty() && !has_masks() ? "cls" : options_.target, extension)) return "target";
   const std::string_view own = own_name(extension);
   const Kind kind = kind_of(extension);
   const bool can_be_input = kind == Kind::Image || (kind == Kind::Array && own.empty());
@@ -112,7 +146,9 @@ TarDecoder::Values TarDecoder::decode(const TarSample& sample) const {
   Values values;
   for (const TarSample::Member& member : sample.members) {
     std::string name = name_of(member, values);
-    at::Tensor tensor = tensor_of(sample, member, name == "input" || name == "target");
+    const bool is_mask = has_masks() && name == "mask";
+    at::Tensor tensor =
+        is_mask ? mask_of(sample, member) : tensor_of(sample, member, name == "input" || name == "target");
     if (tensor.defined()) {
       if (has(values, name))
         throw UsageError(sample.place(member), ": the sample has another member that becomes '", name, "'");
@@ -122,7 +158,26 @@ TarDecoder::Values TarDecoder::decode(const TarSample& sample) const {
     }
   }
   check_complete(sample, values);
+  if (has_masks()) check_mask(sample, values);
   return values;
+}
+
+int64_t TarDecoder::length_of(const TarSample& sample, const std::string& field, const std::string& option) const {
+  Values earlier;
+  std::string names;
+  for (const TarSample::Member& member : sample.members) {
+    const std::string name = name_of(member, earlier);
+    if (name == field) {
+      const at::Tensor value =
+          kind_of(member.extension) == Kind::Image ? at::Tensor() : tensor_of(sample, member, true);
+      if (value.defined() && value.dim() > 0) return value.size(0);
+      throw UsageError(option, ": ", sample.place(member), " is no array with a length");
+    }
+    names += (names.empty() ? "" : ", ") + name;
+    earlier.emplace_back(name, at::Tensor());
+  }
+  throw UsageError(option, ": ", *sample.shard, ": byte ", sample.members.front().offset, ": sample ", sample.key,
+                   " has no field '", field, "'; it has ", names);
 }
 
 void TarDecoder::tell_left_out(const TarSample& sample, const TarSample::Member& member) const {
@@ -136,8 +191,10 @@ void TarDecoder::check_complete(const TarSample& sample, const Values& values) c
   const bool has_names = std::ranges::any_of(
       sample.members, [](const TarSample::Member& member) { return !own_name(member.extension).empty(); });
   const bool lacks_input = !has(values, "input") && !(options_.input.empty() && has_names);
-  if (!lacks_input && (options_.target.empty() || !options_.needs_target || has(values, "target"))) return;
-  const std::string& wanted = lacks_input ? options_.input : options_.target;
+  const std::string& of_target = has_masks() ? options_.mask : options_.target;
+  const bool has_target = has(values, has_masks() ? "mask" : "target");
+  if (!lacks_input && (of_target.empty() || !options_.needs_target || has_target)) return;
+  const std::string& wanted = lacks_input ? options_.input : of_target;
   std::string extensions;
   for (const TarSample::Member& member : sample.members)
     extensions += (extensions.empty() ? "" : ", ") + member.extension;

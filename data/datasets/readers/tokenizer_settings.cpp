@@ -60,7 +60,7 @@ std::optional<int64_t> max_length_of(const SettingsJson& json) {
 /// Returns the tokenizer itself, or its copy in the cache, with the files beside it.
 std::filesystem::path local_tokenizer(const std::filesystem::path& tokenizer) {
   if (!is_on_server(tokenizer)) return local_path(tokenizer);
-  if (tokenizer.extension() != ".json") return local_folder(tokenizer);
+  if (tokenizer.extension() != ".json" && tokenizer.extension() != ".model") return local_folder(tokenizer);
   return local_folder(tokenizer.parent_path()) / tokenizer.filename();
 }
 

@@ -108,8 +108,8 @@ class Arrays:
             return
         numpy = numpy_or_none()
         place = numpy.ndarray(self.shape, self.type, buffer=memory, offset=offset)
-        if self.stacked:
-            numpy.stack(self.values, out=place)
+        if self.stacked:  # along the first dimension of the values, without a new view of each
+            numpy.concatenate(self.values, out=place.reshape(-1, *self.shape[2:]))
         else:
             numpy.copyto(place, self.values[0])
 

@@ -13,44 +13,11 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 
+#include "tests/fuzz/damaged.h"
+
 namespace {
-
-using Random = std::mt19937_64;
-
-size_t below(Random& random, size_t count) { return static_cast<size_t>(random() % count); }
-
-/// Changes bytes, sizes (runs of 0 or 255), cuts the file, or puts a part of it elsewhere.
-std::string damaged(std::string bytes, Random& random) {
-  const size_t changes = 1 + below(random, 6);
-  for (size_t i = 0; i < changes && !bytes.empty(); ++i) {
-    const size_t at = below(random, 2) ? below(random, bytes.size())
-                                       : bytes.size() - 1 - below(random, std::min<size_t>(bytes.size(), 600));
-    const size_t run = std::min<size_t>(1 + below(random, 8), bytes.size() - at);
-    switch (below(random, 8)) {
-      case 0:
-        bytes.replace(at, run, run, '\xff');
-        break;
-      case 1:
-        bytes.replace(at, run, run, '\0');
-        break;
-      case 2:
-        if (below(random, 8) == 0) bytes.resize(at);
-        break;
-      case 3:
-        bytes.replace(at, run, bytes.substr(below(random, bytes.size()), run));
-        break;
-      case 4:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8)));
-        break;
-      default:
-        bytes[at] = static_cast<char>(random());
-    }
-  }
-  return bytes;
-}
 
 template <class Module>
 void read_all(const std::string& file, bool has_lists) {
@@ -85,8 +52,7 @@ int main(int argc, char** argv) {
   int64_t refused = 0;
   const int64_t count = std::stoll(argv[3]);
   for (int64_t i = 0; i < count; ++i) {
-    Random random(std::stoull(argv[4]) * 1000003 + static_cast<uint64_t>(i));
-    std::ofstream("damaged.bin", std::ios::binary) << damaged(whole, random);
+    std::ofstream("damaged.bin", std::ios::binary) << levin::testing::damaged(whole, std::stoull(argv[4]), i);
     alarm(kMostSeconds);
     try {
       read_as(argv[1], "damaged.bin");

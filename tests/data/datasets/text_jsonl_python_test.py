@@ -163,11 +163,11 @@ def chat(rng, name):
     return messages
 
 
-def read_by_levin(tool, folder, lines, **options):
+def read_by_levin(tool, folder, lines, *kind, **options):
     file = folder / "lines.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     text = json.dumps({"tokenizer": str(folder), "max_length": 100000, **options})
-    done = subprocess.run([tool, file, text], capture_output=True, text=True)
+    done = subprocess.run([tool, file, text, *kind], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -212,6 +212,53 @@ def check_chats(tool, tokenizer, name, rng, count, folder):
     return len(chats), sum(map(sum, (mask for _, mask in expected)))
 
 
+def without_answers(mask, count):
+    """Returns the mask without the first answers, each a row of ones."""
+    mask, i = list(mask), 0
+    for _ in range(count):
+        i = mask.index(1, i)
+        while i < len(mask) and mask[i]:
+            mask[i], i = 0, i + 1
+    return mask
+
+
+def check_preferences(tool, tokenizer, name, rng, count, folder):
+    """Chats with two ends, whose prompt is a field or what both begin with; and TextJsonl's prompts that are messages."""
+    template = TEMPLATES[name]
+    fast = wrapped(tokenizer)
+    fast.chat_template = own_template(template)
+    fast.save_pretrained(folder)
+    reference = reference_template(template)
+
+    def expected_of(prompt, completion):
+        made = fast.apply_chat_template(prompt + completion, chat_template=reference, return_assistant_tokens_mask=True, return_dict=True)
+        answers = sum(message["role"] == "assistant" for message in prompt)
+        return made["input_ids"], [0] + without_answers(made["assistant_masks"], answers)[1:]
+
+    lines, completions, expected = [], [], []
+    while len(lines) < count:
+        prompt = chat(rng, name)
+        if prompt[-1]["role"] == "assistant" and (name in TURNS_ALTERNATE or rng.random() < 0.5):
+            prompt.pop()
+        if not prompt or name in TURNS_ALTERNATE and prompt[-1]["role"] != "user":
+            continue
+        ends = [[{"role": "assistant", "content": mark + "".join(rng.choice(PIECES) for _ in range(rng.randrange(1, 4)))}] for mark in "ab"]
+        try:
+            pair = [expected_of(prompt, end) for end in ends]
+        except IndexError:
+            continue
+        expected += pair
+        completions.append({"prompt": prompt, "completion": ends[0]})
+        lines.append({"prompt": prompt, "chosen": ends[0], "rejected": ends[1]} if len(lines) % 2 else
+                     {"chosen": prompt + ends[0], "rejected": prompt + ends[1]})
+    read = read_by_levin(tool, folder, lines, "preferences")
+    for number, ((ids, mask), sample) in enumerate(zip(expected, read, strict=True)):
+        assert "error" not in sample, (name, lines[number // 2], sample)
+        assert sample["input"] == ids, (name, lines[number // 2], fast.convert_ids_to_tokens(sample["input"]), fast.convert_ids_to_tokens(ids))
+        assert learned_ids(sample) == mask, (name, lines[number // 2], list(zip(fast.convert_ids_to_tokens(ids), learned_ids(sample), mask)))
+    assert read_by_levin(tool, folder, completions) == read[::2], name
+
+
 def check_prompts(tool, tokenizer, rng, count, folder):
     fast = wrapped(tokenizer)
     fast.save_pretrained(folder)
@@ -253,7 +300,8 @@ def main():
             folder = pathlib.Path(folder)
             for name in TEMPLATES:
                 chats, learned = check_chats(given.tool, tokenizer, name, rng, given.chats, folder)
-                print(f"{kind.__name__}: {name}: {chats} chats, {learned} learned tokens are equal")
+                check_preferences(given.tool, tokenizer, name, rng, given.chats // 2, folder)
+                print(f"{kind.__name__}: {name}: {chats} chats, {learned} learned tokens, {given.chats // 2} preferences are equal")
             check_prompts(given.tool, tokenizer, rng, given.chats * 5, folder)
             print(f"{kind.__name__}: {given.chats * 5} prompts with completions are equal")
             check_foreign(given.tool, tokenizer, folder)

@@ -219,6 +219,69 @@ def check_cache(server, env, home):
     assert run(env, "read", f"file://{home}/a%20b", 1, 3) == b"oca"
 
 
+def bytes_in_cache(home):
+    return sum(file.stat().st_size for file in (home / "cache/remote").rglob("*") if file.is_file() and file.name[0] != ".")
+
+
+def check_cache_limit(server, env, home):
+    """The files in the cache take so many bytes at most; those used least recently go first, and none that a process uses."""
+    shutil.rmtree(home / "cache/remote", ignore_errors=True)
+    limit = {"LEVIN_CACHE_BYTES": str(10 * MEGABYTE)}
+    urls = [f"s3://bucket/limit/{i}.bin" for i in range(12)]
+    whole = {url: random_bytes(2 * MEGABYTE, 100 + i) for i, url in enumerate(urls)}
+    for url in urls:
+        server.put(url.removeprefix("s3://bucket/"), whole[url])
+
+    def path_of(url, **changes):
+        path = pathlib.Path(run(env, "path", url, **limit, **changes).decode().strip())
+        assert path.read_bytes() == whole[url]
+        return path
+
+    paths = [path_of(url) for url in urls[:4]]
+    path_of(urls[0])
+    for url in urls[4:6]:
+        path_of(url)
+    # The first was used after the second.
+    assert paths[0].exists() and not paths[1].exists() and bytes_in_cache(home) <= 10 * MEGABYTE
+    holder = subprocess.Popen([TOOL, "hold", *urls[6:9]], env={**env, **limit}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    held = [pathlib.Path(holder.stdout.readline().strip()) for _ in range(3)]
+    for url in urls * 2:
+        path_of(url)
+        assert all(path.exists() for path in held)
+    assert bytes_in_cache(home) <= 10 * MEGABYTE
+    # What is in use alone is too much: it is fetched, with a warning.
+    done = subprocess.run([TOOL, "path", urls[0]], env={**env, "LEVIN_CACHE_BYTES": str(3 * MEGABYTE)}, capture_output=True, text=True)
+    assert done.returncode == 0 and "LEVIN_CACHE_BYTES: the files in use take" in done.stderr, done.stderr
+    assert all(path.exists() for path in held)
+    holder.communicate()
+    path_of(urls[0])
+    assert bytes_in_cache(home) <= 10 * MEGABYTE
+    server.put("limit/new.bin", b"1")
+    assert "LEVIN_CACHE_BYTES" in run(env, "path", "s3://bucket/limit/new.bin", code=2, LEVIN_CACHE_BYTES="much")
+    check_cache_kills(env, home, limit, urls, whole)
+    shutil.rmtree(home / "cache/remote")
+
+
+def check_cache_kills(env, home, limit, urls, whole):
+    """Processes that fetch, use and remove are killed at any moment."""
+    drawn = random.Random(5)
+    for _ in range(int(os.environ.get("LEVIN_CACHE_KILLS", "10"))):
+        processes = [subprocess.Popen([TOOL, "hold", *drawn.sample(urls, 3)], env={**env, **limit}, stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(3)]
+        time.sleep(drawn.uniform(0.02, 0.4))
+        for process in processes:
+            process.kill()
+            process.communicate()
+        url = drawn.choice(urls)
+        path = pathlib.Path(run(env, "path", url, **limit).decode().strip())
+        assert path.read_bytes() == whole[url]
+        for file in (home / "cache/remote").rglob("*.bin"):
+            assert file.read_bytes() in whole.values(), file
+    for url in urls:  # which counts again what the killed processes left
+        run(env, "path", url, **limit)
+    assert bytes_in_cache(home) <= 10 * MEGABYTE, bytes_in_cache(home)
+
+
 def check_upload(server, env, home):
     proxy = server.proxy
     file = home / "up.bin"
@@ -352,7 +415,7 @@ def main():
     home = pathlib.Path(tempfile.mkdtemp())
     try:
         env = server.environment(home)
-        for check in (check_read, check_listing, check_faults, check_refusals, check_session_and_google, check_cache,
+        for check in (check_read, check_listing, check_faults, check_refusals, check_session_and_google, check_cache, check_cache_limit,
                       check_upload, check_web):
             begin = time.monotonic()
             check(server, env, home)

@@ -33,6 +33,10 @@ void run(const std::vector<std::string>& words) {
     fetch_remote_object(find_remote_object(url), words.at(2));
   } else if (what == "path") {
     std::printf("%s\n", local_path(url).c_str());
+  } else if (what == "hold") {  // URL...; uses the files until the input ends
+    for (size_t i = 1; i < words.size(); ++i) std::printf("%s\n", local_path(words[i]).c_str());
+    std::fflush(stdout);
+    std::getchar();
   } else if (what == "folder") {
     std::printf("%s\n", local_folder(url).c_str());
   } else if (what == "upload") {  // URL FILE
@@ -44,8 +48,8 @@ void run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-/// usage: remote_tool find|list|read|fetch|path|folder|upload|remove URL [ARGUMENT...]; exits 2 for a UsageError, 1 for
-/// another error.
+/// usage: remote_tool find|list|read|fetch|path|hold|folder|upload|remove URL [ARGUMENT...]; exits 2 for a UsageError,
+/// 1 for another error.
 int main(int argc, char** argv) {
   try {
     run({argv + 1, argv + argc});

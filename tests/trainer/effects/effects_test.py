@@ -15,6 +15,7 @@ import concurrent.futures
 import datetime
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -27,6 +28,8 @@ import bases
 from rows import ROWS
 from run_signature import differences, signature_of
 from small_data import write_programs, write_small_data
+
+os.environ["LEVIN_ALLOW_PYTHON"] = "1"  # each run has a config file
 
 # What an option of such a class must change: more than words.
 LEARNS = {"adapter", "objective", "optimizer", "lr_scheduler", "transform", "module", "data_module"}

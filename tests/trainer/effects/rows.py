@@ -42,6 +42,8 @@ WRAPPERS = {"shown_by": "tests/modules/metrics/wrapper_metric_test.cpp"}
 WEIGHTS = "FOLDER/weights.safetensors"
 PAIRS = {"data": {"files": ["FOLDER/lines/train_pairs.jsonl"], "val_files": ["FOLDER/lines/val_pairs.jsonl"]}}
 CHATS = {"data": {"files": ["FOLDER/lines/train_chats.jsonl"], "val_files": ["FOLDER/lines/val_chats.jsonl"], "chat_template": "chatml"}}
+CHAT_PAIRS = {"data": {**{f"{key}files": [f"FOLDER/lines/{part}_chats.jsonl"] for key, part in (("", "train"), ("val_", "val"), ("test_", "test"))},
+                       "chosen_field": "turns", "rejected_field": "messages", "chat_template": "chatml"}}
 PICTURES = {"input": "png", "transforms": ["ConvertImage"], "val_transforms": ["ConvertImage"]}
 
 
@@ -327,6 +329,7 @@ ROWS = {
     "module.PretrainedImageClassifier.labels": {"value": ["wasps", "bees"], "refused": "the model has the classes wasps, bees"},
     "module.PretrainedImageClassifier.ignored_fields": {"base": {"model": {"folder": "FOLDER/odd_resnet"}}, "exit": 2,
                                                         "value": ["odd_field"], "sees": "weights"},
+    "module.PretrainedImageClassifier.interpolate_positions": {"value": True, "refused": "a resnet has no table of positions"},
     "module.PretrainedImageClassifier.save_to": {"value": "out", "sees": "files"},
     "module.PretrainedImageClassifier.weights_prefix": {"base": {"model": {"weights": "FOLDER/resnet/model.safetensors"}},
                                                         "value": "absent.", "refused": "absent"},
@@ -537,6 +540,8 @@ ROWS = {
     "data_module.*.test_shards": {"value": ["FOLDER/shards/0.tar"], "sees": "output"},
     "data_module.Tar.input": {"value": "png", "base": {"data": {**PICTURES, "input": "npy"}}, "sees": "weights"},
     "data_module.Tar.target": {"value": "txt", "sees": "weights"},
+    "data_module.Tar.mask*": {"shown_by": "tests/data/datasets/tar_masks_test.cpp"},
+    "data_module.Tar.ignore_index": {"shown_by": "tests/data/datasets/tar_masks_test.cpp"},
     "data_module.Tar.channels": {"base": {"data": PICTURES}, "value": 1, "refused": r"the batch has \[\d+, 1, 8, 8\]"},
     "data_module.Csv.file": {"value": TABLES + "test.csv", "sees": "weights"},
     "data_module.Csv.val_file": {"value": TABLES + "test.csv", "sees": "metrics"},
@@ -572,6 +577,7 @@ ROWS = {
     **{f"data_module.{name}.{option}": row for name, ending in (("Parquet", "parquet"), ("Hdf5", "h5"), ("JsonLines", "jsonl"))
        for option, row in columns_rows(ending).items()},
     "data_module.[CN]*.group_by_length": {"value": "input", "refused": "is no field whose rows have different lengths"},
+    "data_module.Tar.group_by_length": {"value": "words", "refused": "has no field 'words'"},
     "data_module.*.dtypes": {"value": {"absent": "int64"}, "refused": "no field 'absent'"},
     "data_module.*.pad": {"value": {"absent": 0}, "refused": "no field 'absent'"},
     "data_module.*.attention_mask": {"value": "absent", "refused": "is no field that data.pad fills up"},
@@ -597,6 +603,10 @@ ROWS = {
     "data_module.TextPreferences.prompt_field": {"value": "question", "sees": "weights"},
     "data_module.TextPreferences.chosen_field": {"value": "question", "sees": "weights"},
     "data_module.TextPreferences.rejected_field": {"value": "question", "sees": "weights"},
+    "data_module.TextPreferences.role_field": {"base": CHAT_PAIRS, "value": "who", "refused": "messages has no answer of the assistant"},
+    "data_module.TextPreferences.content_field": {"base": CHAT_PAIRS, "value": "said", "sees": "weights"},
+    "data_module.TextPreferences.chat_template": {"base": CHAT_PAIRS, "value": "llama3", "refused": "which the chat template llama3 writes"},
+    "data_module.TextPreferences.system_message": {"base": CHAT_PAIRS, "value": "hello", "sees": "weights"},
     "data_module.TextPreferences.eos_token": {"value": "<absent>", "refused": "<absent>"},
     "data_module.TextPreferences.max_length": {"base": {"data": {"too_long": "truncate"}}, "value": 12, "sees": "weights"},
     "data_module.TextPreferences.too_long": {"base": {"data": {"max_length": 12}}, "exit": 2, "value": "truncate", "sees": "weights"},
