@@ -1,9 +1,10 @@
-"""A step of LoRA on a language model: levin's program beside PEFT, eager, on one thread, the same network and tokens.
+"""A step of LoRA on a language model: levin's program beside PEFT, on one thread, the same network and tokens.
 
-usage: lora.py LEVIN [--rounds 5] [--steps 8] [--hidden 384] [--layers 8] [--batch 4] [--time 128] [--rank 8]
+usage: lora.py LEVIN [--rounds 5] [--steps 8] [--hidden 384] [--layers 12] [--batch 4] [--time 128] [--rank 8] [--compiled]
 
 Prints for each: tokens a second (the time of 2 N steps less that of N, medians over the rounds, in turns), the peak memory of a process
-that trains, and the time from its start to its first step. Needs transformers and peft.
+that trains, and the time from its start to its first step. --compiled: torch.compile of the network, and levin's compiled step,
+which is made before. Needs transformers and peft.
 """
 
 import argparse
@@ -24,8 +25,9 @@ VOCABULARY = 8192
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("levin")
-    for name, default in (("rounds", 5), ("steps", 8), ("hidden", 384), ("layers", 8), ("batch", 4), ("time", 128), ("rank", 8)):
+    for name, default in (("rounds", 5), ("steps", 8), ("hidden", 384), ("layers", 12), ("batch", 4), ("time", 128), ("rank", 8)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--python", help=argparse.SUPPRESS)  # a process that trains with PEFT: a folder
     return parser.parse_args()
 
@@ -40,12 +42,13 @@ def train_with_peft(given):
     folder = pathlib.Path(given.python)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder / "base", dtype=torch.float32)
     model = peft.PeftModel.from_pretrained(model, folder / "adapter", is_trainable=True).train()
+    run = torch.compile(model) if given.compiled else model
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], 1e-3)
     tokens = numpy.fromfile(folder / "tokens.bin", numpy.uint16).astype(numpy.int64)
     for step in range(given.steps):
         first = step * given.batch * given.time
         rows = torch.from_numpy(numpy.stack([tokens[first + i * given.time:][:given.time + 1] for i in range(given.batch)]))
-        logits = model(input_ids=rows[:, :-1]).logits
+        logits = run(input_ids=rows[:, :-1]).logits
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -79,12 +82,17 @@ def levin_command(given, folder, steps):
                     "enable_checkpointing": False, "default_root_dir": str(folder / "runs")},
     }
     (folder / "fit.json").write_text(json.dumps(config))
-    return [given.levin, "fit", "--config", str(folder / "fit.json")]
+    package = folder / "step.pt2"
+    more = ["--compiled-step", str(package)] if given.compiled else []
+    if given.compiled and not package.exists():
+        subprocess.run([given.levin, "compile", "--config", str(folder / "fit.json"), "--out", str(package), "--threads", "1"],
+                       check=True, stdout=subprocess.DEVNULL)
+    return [given.levin, "fit", "--config", str(folder / "fit.json"), *more]
 
 
 def peft_command(given, folder, steps):
     return [sys.executable, __file__, given.levin, "--python", str(folder), "--steps", str(steps), "--batch", str(given.batch),
-            "--time", str(given.time)]
+            "--time", str(given.time), *(["--compiled"] if given.compiled else [])]
 
 
 def measured(command):

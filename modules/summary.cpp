@@ -1,5 +1,7 @@
 #include <levin/modules/summary.h>
 #include <levin/core/options/registry.h>
+#include <levin/modules/adapters/adapted_weight.h>
+#include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/observers/output_shapes.h>
 #include <torch/nn/module.h>
 
@@ -22,6 +24,12 @@ std::string plain_type(const std::string& qualified) {
 
 int64_t depth_of(const std::string& path) { return 1 + std::count(path.begin(), path.end(), '.'); }
 
+/// Returns how many weights a parameter stands for, also if it holds them as codes.
+int64_t weights_in(const at::Tensor& parameter) {
+  const auto adapter = adapters::adapter_of(parameter);
+  return adapter && adapter->held ? adapter->held->rows * adapter->held->cols : parameter.numel();
+}
+
 struct Sizes {
   int64_t parameters = 0, trainable = 0, bytes = 0;
 };
@@ -31,7 +39,7 @@ Sizes sizes_of(const torch::nn::Module& module) {
   std::set<const void*> seen;
   for (const at::Tensor& parameter : module.parameters()) {
     if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
-    sizes.parameters += parameter.numel();
+    sizes.parameters += weights_in(parameter);
     if (parameter.requires_grad()) sizes.trainable += parameter.numel();
     sizes.bytes += static_cast<int64_t>(parameter.nbytes());
   }

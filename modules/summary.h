@@ -16,7 +16,7 @@ namespace levin {
 struct LayerSummary {
   std::string name = {};   ///< its path as in named_modules(): "net.0"
   std::string type = {};   ///< its class: "Linear"
-  int64_t parameters = 0;  ///< elements, including submodules
+  int64_t parameters = 0;  ///< elements, including submodules; of weights held as codes, those of the weights
   int64_t trainable = 0;   ///< elements that require gradients
   std::vector<int64_t> output_shape = {};
   bool output_seen = false;

@@ -3,6 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/data/remote/local_path.h>
 #include <levin/modules/adapters/adapted_weight.h>
+#include <levin/modules/adapters/late_weights.h>
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_folder.h>
 #include <levin/modules/adapters/target_layers.h>
@@ -41,7 +42,8 @@ std::vector<std::string> add_lora(Module& module, const LoRAOptions& options) {
       if (adapters::is_linear(*one.layer))
         throw UsageError("LoRA.fan_in_fan_out: the weight of ", one.name,
                          " is stored as [out, in], as those of all linear layers of C++ are; leave the option out");
-  for (const AdaptedLayer& one : targets) adapters::check_can_be_held(one.weight, options.base, one.name);
+  for (const AdaptedLayer& one : targets)
+    if (!adapters::is_late(one.weight)) adapters::check_can_be_held(one.weight, options.base, one.name);
   adapters::freeze(module, options.train);
   const adapters::LowRankShape shape = {.rank = options.rank,
                                         .scale = adapters::scale_of(options.alpha, options.rank, options.rslora),

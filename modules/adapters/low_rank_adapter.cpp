@@ -11,6 +11,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <levin/modules/adapters/low_rank_product.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,14 @@ LowRankAdapter::LowRankAdapter(const LowRankShape& shape_, at::Device device)
 at::Tensor LowRankAdapter::compute(const at::Tensor& input, const std::optional<at::Tensor>& bias,
                                    const at::Tensor& stored, Layer layer) {
   was_used_.store(true, std::memory_order_relaxed);
+  if (!magnitude && !held && (shape.dropout == 0 || !is_training())) {
+    const LowRankTensors tensors = {.weight = shape.is_transposed ? stored.t() : stored,
+                                    .bias = bias,
+                                    .a = weight,
+                                    .b = output->weight,
+                                    .scale = shape.scale};
+    if (can_take_product(input, tensors)) return low_rank_product(input, tensors);
+  }
   return magnitude ? with_magnitude(input, bias, stored, layer) : add_to(layer(input, bias), input, /*drops=*/true);
 }
 

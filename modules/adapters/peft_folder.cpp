@@ -4,6 +4,7 @@
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
+#include <levin/modules/adapters/late_weights.h>
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/adapters/low_rank_adapter.h>
 #include <levin/modules/adapters/peft_config.h>
@@ -166,6 +167,7 @@ void load_adapter(Module& module, const std::filesystem::path& folder) {
   const at::NoGradGuard no_grad;
   adapters::freeze(module, {});
   for (const TrainedWhole& other : others) {
+    adapters::fill_late(other.tensor);
     other.tensor.copy_(other.value);
     if (other.is_parameter) other.tensor.set_requires_grad(true);
   }

@@ -1,7 +1,9 @@
 #include <levin/modules/adapters/target_layers.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/heap.h>
 #include <levin/modules/adapters/adapted_weight.h>
+#include <levin/modules/adapters/late_weights.h>
 #include <levin/modules/name_pattern.h>
 #include <levin/modules/parallel/tensor/column_linear.h>
 #include <levin/modules/parallel/tensor/row_linear.h>
@@ -132,6 +134,7 @@ std::shared_ptr<LowRankAdapter> add_adapter(const AdaptedLayer& target, LowRankS
   adapter->train(target.layer->is_training());
   if (adapter->magnitude) {
     const at::NoGradGuard no_grad;
+    fill_late(target.weight);
     adapter->magnitude->weight.copy_(adapter->row_norms(target.weight));  // B is zero
   }
   register_adapter({.layer = target.layer, .adapter = adapter});
@@ -157,11 +160,15 @@ void hold(const AdaptedLayer& layer, BaseFormat base, bool double_quant) {
                          .rows = layer.weight.size(0),
                          .cols = layer.weight.size(1),
                          .dtype = layer.weight.scalar_type()};
+  const bool was_late = fill_late(layer.weight);
+  const size_t bytes = layer.weight.nbytes();
   const at::Tensor held = held_values(layer.weight, form, layer.name);
   adapters::detach(layer.weight);
   at::Tensor(layer.weight).set_data(held);
   layer.adapter->held = form;
   attach(layer.weight, layer.adapter);
+  // Otherwise the floats of all layers, which are made before, would stay behind in the heap.
+  if (was_late && bytes >= size_t{1} << 20) return_free_memory();
 }
 
 }  // namespace levin::adapters

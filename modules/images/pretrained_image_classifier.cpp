@@ -6,6 +6,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/remote/local_path.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/images/image_families.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/transformers/data_classes.h>
@@ -63,6 +64,9 @@ PretrainedImageClassifier::PretrainedImageClassifier(Options options_) : options
   is_timm_ = json.is_object() && json.contains("architecture") && !json.contains("model_type");
   network_ = is_timm_ ? timm_image_network(json, file, options.ignored_fields)
                       : transformers_image_network(json, file, options.ignored_fields);
+  if (options.interpolate_positions && !network_.image)
+    throw UsageError("model.interpolate_positions: a ", network_.family,
+                     " has no table of positions, and takes images of any size; set it to false");
   const PretrainedTensors tensors = named_as_classifier(read_pretrained_tensors(folder), network_);
   metadata_ = metadata_of(folder);
   read_labels(json, file, rows_of_head(tensors, network_));
@@ -114,12 +118,14 @@ void PretrainedImageClassifier::make_network(const PretrainedTensors& tensors) {
 
 at::Tensor PretrainedImageClassifier::forward(const at::Tensor& images) {
   const auto& size = network_.image;
-  const bool fits = images.dim() == 4 && images.size(1) == network_.channels && images.is_floating_point() &&
-                    (!size || (images.size(2) == (*size)[0] && images.size(3) == (*size)[1]));
+  const bool fits =
+      images.dim() == 4 && images.size(1) == network_.channels && images.is_floating_point() &&
+      (!size || options.interpolate_positions || (images.size(2) == (*size)[0] && images.size(3) == (*size)[1]));
   if (!fits)
     throw UsageError("PretrainedImageClassifier: a ", network_.family, " takes images [batch, ", network_.channels,
                      ", ", size ? c10::str((*size)[0], ", ", (*size)[1]) : "height, width", "] of floating point, got ",
-                     images.sizes(), " of ", images.scalar_type(), "; set data.preprocessor to ", options.folder);
+                     images.sizes(), " of ", images.scalar_type(), "; set data.preprocessor to ", options.folder,
+                     size ? ", or model.interpolate_positions" : "");
   const at::Tensor features = features_(images);
   const double rate = network_.head_dropout;
   return head_->forward(rate > 0 ? at::dropout(features, rate, is_training()) : features);
@@ -181,7 +187,8 @@ OptimizerConfig PretrainedImageClassifier::configure_optimizers() {
 }
 
 void PretrainedImageClassifier::on_fit_end(Run& /*run*/) {
-  if (!options.save_to.empty()) save_pretrained(options.save_to);
+  if (options.save_to.empty()) return;
+  write_output("model.save_to", options.save_to, [this](const auto& folder) { save_pretrained(folder); });
 }
 
 }  // namespace levin::nn

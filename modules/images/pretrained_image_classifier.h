@@ -30,6 +30,10 @@ struct PretrainedImageClassifierOptions {
       LEVIN_OPTION(labels, {}, "Names of the classes, in their order; empty: those of the folder, or of the data");
   std::vector<std::string> ignored_fields = LEVIN_OPTION(
       ignored_fields, {}, "Fields of config.json that levin does not know and that change nothing that is computed");
+  bool interpolate_positions = LEVIN_OPTION(
+      interpolate_positions, false,
+      "Take images of other sizes too, for which vit and deit resize their table of positions, as transformers' "
+      "interpolate_pos_encoding and timm's dynamic_img_size do it");
   std::string save_to = LEVIN_OPTION(
       save_to, "", "Folder that gets the trained model, as the one it came from, when fit ends; empty: none");
   ImageProblem problem = {};    // its option is flattened into this struct

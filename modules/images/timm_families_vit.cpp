@@ -101,6 +101,7 @@ std::optional<ImageNetwork> read_timm_vit(TimmFields& fields) {
                    .down = "mlp.fc2",
                    .attention_scale = has_scales ? "ls1.gamma" : "",
                    .feed_forward_scale = has_scales ? "ls2.gamma" : ""};
+  config->antialiased_positions = true;
   check_vision_sizes(args, config->hidden, config->heads, config->image, config->patch);
   return ImageNetwork{
       .make = vision_transformer(*config), .image = config->image, .features = config->hidden, .head = "head"};

@@ -1,8 +1,11 @@
 #include <levin/modules/images/vision_transformer.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/upsample_bicubic2d.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/images/drop_path.h>
 #include <levin/modules/parallel/sharding/shard_unit.h>
@@ -112,12 +115,32 @@ VisionParts make_parts(const VisionTransformerConfig& config, PretrainedParts& p
   return made;
 }
 
+/// Returns the positions of `rows` x `columns` patches, behind those of the other tokens.
+at::Tensor positions_of(const VisionTransformerConfig& config, const VisionParts& made, int64_t rows, int64_t columns) {
+  const int64_t own_rows = config.image[0] / config.patch[0], own_columns = config.image[1] / config.patch[1];
+  if (rows == own_rows && columns == own_columns) return made.positions;
+  const auto prefix = static_cast<int64_t>(made.tokens.size());
+  const at::ScalarType type = made.positions.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor of_patches = made.positions.slice(1, prefix).to(type);
+  const at::Tensor grid = of_patches.unflatten(1, {own_rows, own_columns}).permute({0, 3, 1, 2});
+  const at::Tensor resized = config.antialiased_positions
+                                 ? at::_upsample_bicubic2d_aa(grid, {rows, columns}, /*align_corners=*/false)
+                                 : at::upsample_bicubic2d(grid, {rows, columns}, /*align_corners=*/false);
+  return at::cat(
+      {made.positions.slice(1, 0, prefix), resized.flatten(2).transpose(1, 2).to(made.positions.scalar_type())}, 1);
+}
+
 at::Tensor vision_features(const VisionTransformerConfig& config, VisionParts& made, const at::Tensor& images,
                            bool training) {
+  if (images.size(2) < config.patch[0] || images.size(3) < config.patch[1])
+    throw UsageError("model: images of ", images.size(2), " x ", images.size(3), " are smaller than a patch of ",
+                     config.patch[0], " x ", config.patch[1]);
   std::vector<at::Tensor> tokens;
   for (const at::Tensor& token : made.tokens) tokens.push_back(token.expand({images.size(0), -1, -1}));
-  tokens.push_back(made.patches->forward(images).flatten(2).transpose(1, 2));
-  at::Tensor x = dropped(at::cat(tokens, 1) + made.positions, config.hidden_dropout, training);
+  const at::Tensor patches = made.patches->forward(images);
+  tokens.push_back(patches.flatten(2).transpose(1, 2));
+  const at::Tensor positions = positions_of(config, made, patches.size(2), patches.size(3));
+  at::Tensor x = dropped(at::cat(tokens, 1) + positions, config.hidden_dropout, training);
   for (const auto& block : made.blocks) x = block->forward(x);
   if (config.pool == TokenPool::First) return made.norm->forward(x).select(1, 0);
   const auto prefix = static_cast<int64_t>(made.tokens.size());

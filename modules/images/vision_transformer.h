@@ -31,8 +31,13 @@ struct VisionTransformerConfig {
   bool query_key_value_bias = true;
   TokenPool pool = TokenPool::First;  ///< Mean: the mean of the patches, which is normalized then
   double hidden_dropout = 0, attention_dropout = 0, drop_path = 0;
+  /// For images of another size the table of positions is resized as timm does it, which averages what becomes smaller;
+  /// otherwise as transformers does it.
+  bool antialiased_positions = false;
 };
 
+/// The network takes images of `image`, and others whose table of positions is then resized by bicubic interpolation.
+/// It throws levin::UsageError for images smaller than a patch.
 ImageNetworkMaker vision_transformer(const VisionTransformerConfig& config);
 
 }  // namespace levin::nn

@@ -11,13 +11,16 @@
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
 #include <levin/data/remote/local_path.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/metric_of_loader.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
 #include <levin/modules/training_modes.h>
 #include <levin/modules/transformers/config_fields.h>
+#include <levin/modules/transformers/fused/fused_operators.h>
 #include <levin/modules/transformers/load_pretrained.h>
 #include <levin/modules/transformers/load_tensors.h>
+#include <levin/modules/transformers/load_with_adapter.h>
 #include <levin/modules/transformers/save_module.h>
 
 #include <algorithm>
@@ -38,8 +41,10 @@ at::Tensor mean_of_counted(const at::Tensor& sum, const at::Tensor& target) {
 
 at::Tensor counted_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
   const at::Tensor wide = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
-  return mean_of_counted(at::cross_entropy_loss(wide.flatten(0, 1), target.flatten().to(at::kLong), {},
-                                                at::Reduction::Sum, kIgnoredTarget),
+  const at::Tensor rows = wide.flatten(0, 1), targets = target.flatten().to(at::kLong);
+  return mean_of_counted(fused::can_fuse(rows)
+                             ? fused::cross_entropy_sum(rows, targets, kIgnoredTarget)
+                             : at::cross_entropy_loss(rows, targets, {}, at::Reduction::Sum, kIgnoredTarget),
                          target);
 }
 
@@ -116,9 +121,8 @@ CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
                                                                                 .bias = config.head_bias,
                                                                                 .initialized = false}));
   if (options.dtype == PretrainedDtype::File) to(dtype_of_pretrained(tensors, folder));
-  load_pretrained(*this, tensors, config, folder);
+  load_with_adapter(*this, options.initial, [&] { load_pretrained(*this, tensors, config, folder); });
   read_generation_config(folder);
-  load_initial_weights(*this, options.initial);
   if (options.objective) objective_ = options.objective.make("model.objective");
   if (objective_ && !options.measured.metrics.empty())
     throw UsageError("model.metrics: with model.objective the objective's own values are logged; leave one unset");
@@ -224,9 +228,10 @@ StepOutput CausalLM::training_step(const Batch& batch, int64_t /*batch_idx*/) {
   const at::Tensor& target = batch.target();
   const at::Tensor value = loss(batch.input(), target, inputs_of(batch));
   const at::Tensor counted = target.ne(kIgnoredTarget).sum();
-  // On a GPU the exact number would wait for the device; it is the weight of the step, which stays there.
-  const int64_t logged = counted.is_cpu() ? counted.item<int64_t>() : target.numel();
-  log("train_loss", value, {.prog_bar = true, .batch_size = logged});
+  // The value's weight is that of the step. On a GPU, reading it would wait for the device.
+  LogOptions how = {.prog_bar = true};
+  if (!counted.is_cpu()) how.batch_size = target.numel();
+  log("train_loss", value, how);
   return {value, counted};
 }
 
@@ -273,7 +278,8 @@ OptimizerConfig CausalLM::configure_optimizers() {
 }
 
 void CausalLM::on_fit_end(Run& /*run*/) {
-  if (!options.save_to.empty()) save_pretrained(options.save_to);
+  if (options.save_to.empty()) return;
+  write_output("model.save_to", options.save_to, [this](const auto& folder) { save_pretrained(folder); });
 }
 
 }  // namespace levin::nn

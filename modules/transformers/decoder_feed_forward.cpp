@@ -1,9 +1,20 @@
 #include <levin/modules/transformers/decoder_feed_forward.h>
 #include <ATen/TensorOperators.h>
+#include <levin/modules/transformers/fused/fused_operators.h>
 
+#include <optional>
 #include <vector>
 
 namespace levin::nn {
+namespace {
+
+at::Tensor gated_by(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
+  std::optional<at::Tensor> fused;
+  if (fused::can_fuse(gate)) fused = fused::gated(gate, up, activation);
+  return fused ? *fused : activated(gate, activation) * up;
+}
+
+}  // namespace
 
 DecoderFeedForward::DecoderFeedForward(const DecoderConfig& config)
     : torch::nn::Module("DecoderFeedForward"), activation_(config.activation) {
@@ -32,9 +43,9 @@ DecoderFeedForward::DecoderFeedForward(const DecoderConfig& config)
 at::Tensor DecoderFeedForward::forward(const at::Tensor& x) {
   if (gate_up_) {
     const std::vector<at::Tensor> halves = gate_up_->forward(x).chunk(2, -1);
-    return down_->forward(activated(halves[0], activation_) * halves[1]);
+    return down_->forward(gated_by(halves[0], halves[1], activation_));
   }
-  if (gate_) return down_->forward(activated(gate_->forward(x), activation_) * up_->forward(x));
+  if (gate_) return down_->forward(gated_by(gate_->forward(x), up_->forward(x), activation_));
   return down_->forward(activated(up_->forward(x), activation_));
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
+#include <levin/modules/transformers/fused/fused_operators.h>
 
 namespace levin::nn {
 
@@ -18,6 +19,8 @@ at::Tensor DecoderNormImpl::forward(const at::Tensor& x, const parallel::TensorG
   const at::Tensor scale = parallel::copy_to_tensor_group(weight, group);
   if (kind_ == NormKind::Layer)
     return at::layer_norm(x, {size_}, scale, parallel::copy_to_tensor_group(bias, group), eps_);
+  if (fused::can_fuse(x) && scale.scalar_type() == at::kFloat)
+    return fused::rms_norm(x, kind_ == NormKind::Rms ? scale : 1 + scale, eps_);
   if (kind_ == NormKind::Rms) return at::rms_norm(x, {size_}, scale, eps_);
   if (x.scalar_type() == at::kDouble) return at::rms_norm(x, {size_}, 1 + scale, eps_);
   return at::rms_norm(x.to(at::kFloat), {size_}, 1 + scale.to(at::kFloat), eps_).to(x.scalar_type());

@@ -51,6 +51,10 @@ Encoder::Encoder(const EncoderConfig& config_) : torch::nn::Module("Encoder"), c
                                                                          .embedding_dim = config.embedding,
                                                                          .padding_idx = config.padding_token,
                                                                          .initialized = false}));
+  if (config.rotary) {
+    rotary_ = std::make_unique<RotaryLayers>(*this, config);
+    return;
+  }
   positions_ = register_path(*this, names.positions, unset_table(config.positions, config.embedding));
   if (config.token_types > 0)
     token_types_ = register_path(*this, names.token_types, unset_table(config.token_types, config.embedding));
@@ -116,6 +120,7 @@ AttentionMask Encoder::mask_of(const at::Tensor& x, const EncoderInputs& inputs)
 
 at::Tensor Encoder::forward(const at::Tensor& tokens, const EncoderInputs& inputs) {
   check(tokens, inputs);
+  if (rotary_) return rotary_->forward(embedding->forward(tokens), inputs.attention_mask, is_training());
   at::Tensor x = embedding_norm_->forward(embedded(tokens, inputs));
   if (config.embedding_dropout > 0) x = at::dropout(x, config.embedding_dropout, is_training());
   if (projection_) x = projection_->forward(x);

@@ -2,6 +2,7 @@
 #include <levin/modules/parallel/tensor/vocabulary_embedding.h>
 #include <levin/modules/transformers/encoder_block.h>
 #include <levin/modules/transformers/encoder_config.h>
+#include <levin/modules/transformers/rotary_layers.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
@@ -43,6 +44,7 @@ class Encoder : public torch::nn::Module {
   DecoderNorm embedding_norm_{nullptr};
   torch::nn::Linear projection_{nullptr};
   std::vector<std::shared_ptr<EncoderBlock>> blocks_ = {};
+  std::unique_ptr<RotaryLayers> rotary_ = {};  ///< in place of all others
 };
 
 }  // namespace levin::nn

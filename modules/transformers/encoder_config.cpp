@@ -53,8 +53,9 @@ void check_encoder_sizes(const EncoderConfig& config, const ConfigFields& fields
     if (rate >= 1) fields.fail("dropout", "a rate is ", rate, "; it is below 1");
   const auto hidden = static_cast<double>(config.hidden);
   const double of_layer = hidden * (4 * hidden + 2 * static_cast<double>(config.intermediate));
-  const double all = static_cast<double>(config.vocabulary + config.positions) * static_cast<double>(config.embedding) +
-                     of_layer * static_cast<double>(config.layers);
+  const double all =
+      static_cast<double>(config.vocabulary + config.position_rows()) * static_cast<double>(config.embedding) +
+      of_layer * static_cast<double>(config.layers);
   if (all > kMostEncoderParameters) fields.fail("hidden_size", "the sizes give more than ", all, " parameters");
 }
 

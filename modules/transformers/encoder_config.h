@@ -2,6 +2,7 @@
 #include <levin/core/options/choice.h>
 #include <levin/modules/nn/problem_type.h>
 #include <levin/modules/transformers/activation.h>
+#include <levin/modules/transformers/rope_config.h>
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -32,9 +33,26 @@ enum class HeadActivation : uint8_t { Tanh, Gelu, Relu };
 /// to the logits.
 struct SequenceHeadConfig {
   std::string dense = {}, output = "classifier";  ///< names in the whole model
+  std::string norm = {};                          ///< behind the function; empty: there is none
   HeadActivation activation = HeadActivation::Tanh;
+  bool dense_bias = true;
+  bool takes_mean = false;    ///< of the hidden states of all tokens, in place of the first one's
   bool drops_before = false;  ///< dropout also before the first layer
   double dropout = 0;
+};
+
+/// How transformers draws the weights of a new head: with these deviations.
+struct NewHeadConfig {
+  double dense_range = 0, output_range = 0;  ///< 0: that of the model
+  double cutoff = 0;                         ///< in deviations: no weight lies beyond; 0: any may be drawn
+};
+
+/// Layers with rotary positions, a norm before each part and a gate, as ModernBERT has them.
+struct RotaryLayersConfig {
+  std::vector<bool> is_local = {};  ///< for each layer: it sees tokens up to `reach` away, or all
+  int64_t reach = 0;
+  RopeConfig full = {}, local = {};
+  bool norm_bias = false, attention_bias = false, feed_forward_bias = false;
 };
 
 /// A bidirectional transformer, such as a config.json of Hugging Face describes it.
@@ -43,7 +61,7 @@ struct EncoderConfig {
   std::string class_name = {};  ///< of its Python classes: "Bert"
   EncoderNames names = {};
   int64_t vocabulary = 0, embedding = 0, hidden = 0, intermediate = 0, heads = 0, layers = 0;
-  int64_t positions = 0;              ///< rows of the table of positions
+  int64_t positions = 0;              ///< rows of the table of positions, or the most tokens without a table
   int64_t token_types = 0;            ///< 0: there are none
   int64_t relative_buckets = 0;       ///< rows of the table of distances between tokens; 0: there is none
   int64_t padding_token = -1;         ///< its embedding gets no gradient; -1: none
@@ -53,12 +71,17 @@ struct EncoderConfig {
   double attention_dropout = 0, embedding_dropout = 0, attention_output_dropout = 0, output_dropout = 0;
   SequenceHeadConfig sequence_head = {};
   double token_dropout = 0;  ///< before the head of a classifier of tokens
+  bool token_head_is_sequence_head = false;
   double initializer_range = 0.02;
+  NewHeadConfig new_head = {};
+  std::optional<RotaryLayersConfig> rotary = {};  ///< unset: layers as BERT's
 
   std::vector<std::string> labels = {};  ///< names of the classes
   bool has_own_labels = false;           ///< the names are not those that transformers makes up
   Choice<ProblemType> problem_type = ProblemType::Auto;
 
+  /// Returns the rows of the table of positions that there is.
+  int64_t position_rows() const { return names.positions.empty() ? 0 : positions; }
   /// Returns the most tokens of a sequence.
   int64_t most_tokens() const { return counts_after_padding ? positions - padding_token - 1 : positions; }
 };

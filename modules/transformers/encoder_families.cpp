@@ -136,8 +136,9 @@ EncoderConfig read_distilbert(ConfigFields& fields) {
 
 std::span<const EncoderFamily> encoder_family_table() {
   static constexpr EncoderFamily all[] = {
-      {"bert", read_bert},   {"camembert", read_camembert}, {"distilbert", read_distilbert},  {"electra", read_electra},
-      {"mpnet", read_mpnet}, {"roberta", read_roberta},     {"xlm-roberta", read_xlm_roberta}};
+      {"bert", read_bert},       {"camembert", read_camembert},    {"distilbert", read_distilbert},
+      {"electra", read_electra}, {"modernbert", read_modernbert},  {"mpnet", read_mpnet},
+      {"roberta", read_roberta}, {"xlm-roberta", read_xlm_roberta}};
   return all;
 }
 

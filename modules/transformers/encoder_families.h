@@ -12,6 +12,9 @@ struct EncoderFamily {
   EncoderConfig (*read)(ConfigFields& fields);
 };
 
+/// In a source of its own.
+EncoderConfig read_modernbert(ConfigFields& fields);
+
 /// Returns all families, by name. The functions throw levin::UsageError for values that levin does not compute.
 std::span<const EncoderFamily> encoder_family_table();
 

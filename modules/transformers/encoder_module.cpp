@@ -5,13 +5,17 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/remote/local_path.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/modules/name_pattern.h>
 #include <levin/modules/nn/configured_optimizer.h>
+#include <levin/modules/transformers/load_with_adapter.h>
 #include <levin/modules/transformers/save_module.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <string_view>
 #include <utility>
 
@@ -20,10 +24,12 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The heads of other models of transformers, for other tasks.
-constexpr std::array<std::string_view, 12> kOtherHeads = {"cls.",
+constexpr std::array<std::string_view, 14> kOtherHeads = {"cls.",
                                                           "classifier.",
                                                           "pre_classifier.",
                                                           "lm_head.",
+                                                          "head.",
+                                                          "decoder.",
                                                           "qa_outputs.",
                                                           "vocab_",
                                                           "discriminator_predictions.",
@@ -66,9 +72,10 @@ void check_encoder_tensors(const EncoderConfig& config, const PretrainedTensors&
                      config.embedding, " numbers, and ", name, " is ", found->second.sizes());
   const auto hidden = static_cast<double>(config.hidden);
   const double of_layer = hidden * (4 * hidden + 2 * static_cast<double>(config.intermediate));
-  check_weight_count(static_cast<double>(config.vocabulary + config.positions) * static_cast<double>(config.embedding) +
-                         of_layer * static_cast<double>(config.layers),
-                     tensors, folder);
+  check_weight_count(
+      static_cast<double>(config.vocabulary + config.position_rows()) * static_cast<double>(config.embedding) +
+          of_layer * static_cast<double>(config.layers),
+      tensors, folder);
 }
 
 /// Whether a parameter belongs to one of these layers.
@@ -76,15 +83,30 @@ bool is_in(const std::string& name, const std::vector<std::string>& layers) {
   return std::ranges::any_of(layers, [&](const std::string& layer) { return name.starts_with(layer + "."); });
 }
 
+/// Draws normal numbers with this deviation, within `cutoff` deviations if that is above 0.
+void draw_normal(at::Tensor& weight, double deviation, double cutoff) {
+  if (cutoff == 0) {
+    weight.normal_(0, deviation);
+    return;
+  }
+  const double most = std::erf(cutoff / std::numbers::sqrt2);
+  weight.uniform_(-most, most).erfinv_().mul_(deviation * std::numbers::sqrt2);
+}
+
 /// Draws the weights of new layers as transformers does.
-void draw_head(torch::nn::Module& module, const std::vector<std::string>& layers, double range) {
+void draw_head(torch::nn::Module& module, const std::vector<std::string>& layers, const EncoderConfig& config) {
   const at::NoGradGuard no_grad;
+  const NewHeadConfig& how = config.new_head;
   for (auto& item : module.named_parameters()) {
     if (!is_in(item.key(), layers)) continue;
+    const bool is_output = is_in(item.key(), {config.sequence_head.output});
+    const double own = is_output ? how.output_range : how.dense_range;
     if (item.key().ends_with("bias"))
       item.value().zero_();
+    else if (item.value().dim() == 1)
+      item.value().fill_(1);  // of a norm
     else
-      item.value().normal_(0, range);
+      draw_normal(item.value(), own > 0 ? own : config.initializer_range, how.cutoff);
   }
 }
 
@@ -106,19 +128,19 @@ EncoderModule::Folder EncoderModule::open(const EncoderModuleOptions& options) {
 
 void EncoderModule::load(const Folder& folder, const Loading& loading) {
   if (base_options_.dtype == PretrainedDtype::File) to(dtype_of_pretrained(folder.tensors, base_options_.folder));
-  draw_head(*this, loading.head, config().initializer_range);
+  draw_head(*this, loading.head, config());
   const std::string base = config().names.base + ".";
   // The pooler of a model whose head does not use it.
   const auto is_left = [&](const std::string& name) {
     return is_other_head(name) || name.starts_with(base + "pooler.");
   };
-  const TensorReport report =
-      load_tensors(*this, folder.tensors,
-                   {.family = config().family,
-                    .is_left = is_left,
-                    .may_be_new = [&](const std::string& name) { return is_in(name, loading.head); },
-                    .replaces = loading.replaces_head},
-                   base_options_.folder);
+  const TensorRules rules = {.family = config().family,
+                             .is_left = is_left,
+                             .may_be_new = [&](const std::string& name) { return is_in(name, loading.head); },
+                             .replaces = loading.replaces_head};
+  TensorReport report;
+  load_with_adapter(*this, base_options_.initial,
+                    [&] { report = load_tensors(*this, folder.tensors, rules, base_options_.folder); });
   keeps_bare_ = loading.keeps_rest && is_bare_;
   for (const std::string& name : report.left)
     if (loading.keeps_rest && name.starts_with(base)) kept_.emplace_back(name, folder.tensors.at(name));
@@ -126,7 +148,6 @@ void EncoderModule::load(const Folder& folder, const Loading& loading) {
     console::info(base_options_.folder + ": these weights are new, and are to be trained: " + first_names(report.kept));
   if (!report.left.empty() && kept_.size() < report.left.size())
     console::info(base_options_.folder + ": these weights are not used: " + first_names(report.left));
-  load_initial_weights(*this, base_options_.initial);
   if (!base_options_.initial.adapter) return;
   // A head is trained whole beside adapters, as PEFT does it for classifiers.
   for (auto& item : named_parameters()) {
@@ -165,7 +186,8 @@ OptimizerConfig EncoderModule::configure_optimizers() {
 }
 
 void EncoderModule::on_fit_end(Run& /*run*/) {
-  if (!base_options_.save_to.empty()) save_pretrained(base_options_.save_to);
+  if (base_options_.save_to.empty()) return;
+  write_output("model.save_to", base_options_.save_to, [this](const auto& folder) { save_pretrained(folder); });
 }
 
 }  // namespace levin::nn

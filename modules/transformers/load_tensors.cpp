@@ -1,9 +1,14 @@
 #include <levin/modules/transformers/load_tensors.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/late_weights.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -19,6 +24,15 @@ constexpr std::array<std::string_view, 7> kOldBuffers = {".rotary_emb.inv_freq",
 
 bool is_old_buffer(const std::string& name) {
   return std::ranges::any_of(kOldBuffers, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// Takes the whole pages of a tensor of a mapped file from this process's memory; the system reads them again if they
+/// are used.
+void release_pages(const at::Tensor& mapped) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(mapped.const_data_ptr());
+  const uintptr_t begin = (first + page - 1) / page * page, end = (first + mapped.nbytes()) / page * page;
+  if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace
@@ -64,7 +78,10 @@ TensorReport load_tensors(torch::nn::Module& module, const PretrainedTensors& te
                           const std::filesystem::path& folder) {
   std::vector<std::string> missing, unexpected, mismatched;
   std::set<std::string> known;
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  struct Copy {
+    at::Tensor parameter, target, source;
+  };
+  std::vector<Copy> copies;
   TensorReport report;
   for (const auto& item : module.named_parameters()) {
     known.insert(item.key());
@@ -78,7 +95,7 @@ TensorReport load_tensors(torch::nn::Module& module, const PretrainedTensors& te
     const at::Tensor target = rules.as_in_files ? rules.as_in_files(own, item.key()) : own;
     const at::Tensor& source = found->second;
     if (target.sizes() == source.sizes() && is_weight_dtype(source.scalar_type()))
-      copies.emplace_back(target, source);
+      copies.push_back({item.value(), target, source});
     else if (may_be_new && rules.replaces)
       report.kept.push_back(item.key());
     else
@@ -94,7 +111,15 @@ TensorReport load_tensors(torch::nn::Module& module, const PretrainedTensors& te
                      " of the sizes in config.json:", line_of_names("missing", missing),
                      line_of_names("unexpected", unexpected), line_of_names("mismatched", mismatched));
   const at::NoGradGuard no_grad;
-  for (auto& [target, source] : copies) target.copy_(source);
+  for (auto& [parameter, target, source] : copies) {
+    if (adapters::LateWeights* const late = adapters::LateWeights::current())
+      late->add(parameter, [target = target, source = source] {
+        target.copy_(source);
+        release_pages(source);
+      });
+    else
+      target.copy_(source);
+  }
   return report;
 }
 

@@ -29,7 +29,8 @@ struct TensorReport {
 
 /// Copies the tensors into the module's parameters, which keep their dtype. Throws levin::UsageError that lists the
 /// parameters that are missing in the files, the tensors that belong to none, and those of another shape or of a dtype
-/// that is no floating one; the module is then unchanged.
+/// that is no floating one; the module is then unchanged. If this thread has adapters::LateWeights, these get what to
+/// copy, and the tensors are those of mapped files.
 TensorReport load_tensors(torch::nn::Module& module, const PretrainedTensors& tensors, const TensorRules& rules,
                           const std::filesystem::path& folder);
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/where.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/recording/is_recording.h>
+#include <levin/modules/transformers/fused/fused_operators.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,6 +113,7 @@ RotaryAngles RotaryEmbedding::angles(const at::Tensor& positions, int64_t length
 }
 
 at::Tensor rotated_by(const at::Tensor& x, const RotaryAngles& angles) {
+  if (fused::can_fuse(x)) return fused::rotated(x, angles.cosines, angles.sines);
   const int64_t dims = angles.cosines.size(-1), rest = x.size(-1) - dims;
   const at::Tensor turned = rest == 0 ? x : x.narrow(-1, 0, dims);
   const at::Tensor first = turned.narrow(-1, 0, dims / 2), second = turned.narrow(-1, dims / 2, dims / 2);

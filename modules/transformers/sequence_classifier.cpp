@@ -2,22 +2,17 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/mse_loss.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/metric_of_loader.h>
+#include <levin/modules/transformers/pooling.h>
 #include <levin/modules/transformers/register_path.h>
 
 #include <utility>
 
 namespace levin::nn {
 namespace {
-
-at::Tensor head_activated(const at::Tensor& x, HeadActivation activation) {
-  if (activation == HeadActivation::Tanh) return x.tanh();
-  return activation == HeadActivation::Gelu ? at::gelu(x) : x.relu();
-}
 
 /// Sums and means of losses are float32 at least.
 at::Tensor wide_logits(const at::Tensor& logits) {
@@ -39,29 +34,33 @@ SequenceClassifier::SequenceClassifier(Options options_)
   const Folder folder = open(options.encoder);
   const SequenceHeadConfig& head = folder.config.sequence_head;
   set_labels(options.classes, folder.config);
-  const int64_t hidden = folder.config.hidden;
-  dense_ = register_path(*this, head.dense, torch::nn::Linear(hidden, hidden));
-  output_ = register_path(*this, head.output, torch::nn::Linear(hidden, label_count()));
-  load(folder, {.head = {head.dense, head.output}, .replaces_head = has_other_labels(folder.config)});
+  head_.emplace(*this, folder.config);
+  output_ = register_path(*this, head.output, torch::nn::Linear(folder.config.hidden, label_count()));
+  std::vector<std::string> names = head_->names();
+  names.push_back(head.output);
+  load(folder, {.head = names, .replaces_head = has_other_labels(folder.config)});
   named_metrics_.set(*this, "SequenceClassifier", options.measured, {"loss", "acc", "f1", "mae"});
   // Otherwise the first target tells.
   const bool is_known = options.problem_type != ProblemType::Auto || config().problem_type != ProblemType::Auto;
   if (is_known || label_count() == 1) named_metrics_.use(task_of(problem_of({})));
 }
 
-at::Tensor SequenceClassifier::logits_of(const at::Tensor& hidden) {
+at::Tensor SequenceClassifier::logits_of(const at::Tensor& hidden, const at::Tensor& attention_mask) {
   const SequenceHeadConfig& head = config().sequence_head;
   const auto dropped = [&](const at::Tensor& x) {
     return head.dropout > 0 ? at::dropout(x, head.dropout, is_training()) : x;
   };
-  at::Tensor x = hidden.select(1, 0);
+  at::Tensor x = pooled(hidden, attention_mask, {.kind = head.takes_mean ? PoolingKind::Mean : PoolingKind::Cls});
   if (head.drops_before) x = dropped(x);
-  x = head_activated(dense_->forward(x), head.activation);
-  return output_->forward(dropped(x));
+  return output_->forward(dropped(head_->forward(x)));
+}
+
+at::Tensor SequenceClassifier::logits_of(const Batch& batch) {
+  return logits_of(hidden_of(batch), batch.contains("attention_mask") ? batch["attention_mask"] : at::Tensor());
 }
 
 at::Tensor SequenceClassifier::forward(const at::Tensor& tokens, const EncoderInputs& inputs) {
-  return logits_of(encoder->forward(tokens, inputs));
+  return logits_of(encoder->forward(tokens, inputs), inputs.attention_mask);
 }
 
 ProblemType SequenceClassifier::problem_of(const at::Tensor& target) const {
@@ -104,7 +103,7 @@ void SequenceClassifier::log_metrics(const std::string& stage, const at::Tensor&
 }
 
 StepOutput SequenceClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor logits = logits_of(hidden_of(batch));
+  const at::Tensor logits = logits_of(batch);
   at::Tensor value = loss(logits, batch.target());
   log("train_loss", value, {.prog_bar = true});
   if (named_metrics_.are_logged("train")) log_metrics("train", wide_logits(logits.detach()), batch.target());
@@ -116,7 +115,7 @@ void SequenceClassifier::validation_step(const Batch& batch, int64_t /*batch_idx
 void SequenceClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test", test_); }
 
 void SequenceClassifier::evaluate(const Batch& batch, const std::string& stage, Metrics& metrics) {
-  const at::Tensor logits = wide_logits(logits_of(hidden_of(batch)));
+  const at::Tensor logits = wide_logits(logits_of(batch));
   const at::Tensor& target = batch.target();
   log(stage + "_loss", loss(logits, target), {.prog_bar = true});
   if (named_metrics_.are_logged(stage)) log_metrics(stage, logits, target);
@@ -143,7 +142,7 @@ void SequenceClassifier::evaluate(const Batch& batch, const std::string& stage, 
 }
 
 Batch SequenceClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor logits = wide_logits(logits_of(hidden_of(batch)));
+  const at::Tensor logits = wide_logits(logits_of(batch));
   const at::Tensor target = batch.contains("target") ? batch.target() : at::Tensor();
   const ProblemType problem = problem_of(target);
   if (problem == ProblemType::Regression) return Batch(logits);
@@ -151,7 +150,7 @@ Batch SequenceClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/
 }
 
 std::map<std::string, BatchFunction> SequenceClassifier::export_functions() {
-  return {{"forward", [this](const Batch& batch) { return Batch(logits_of(hidden_of(batch))); }}};
+  return {{"forward", [this](const Batch& batch) { return Batch(logits_of(batch)); }}};
 }
 
 std::string SequenceClassifier::config_text() const {

@@ -4,10 +4,12 @@
 #include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/transformers/encoder_classifier.h>
+#include <levin/modules/transformers/encoder_head.h>
 #include <torch/nn/modules/linear.h>
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 namespace levin::nn {
@@ -64,14 +66,16 @@ class SequenceClassifier : public EncoderClassifier {
     std::deque<metrics::F1Score> f1 = {};
     std::deque<metrics::MeanAbsoluteError> error = {};
   };
-  at::Tensor logits_of(const at::Tensor& hidden);
+  at::Tensor logits_of(const at::Tensor& hidden, const at::Tensor& attention_mask);
+  at::Tensor logits_of(const Batch& batch);
   /// Returns what is learned of this target; unset: of no target, in prediction.
   ProblemType problem_of(const at::Tensor& target) const;
   metrics::MetricTask task_of(ProblemType problem) const;
   void log_metrics(const std::string& stage, const at::Tensor& logits, const at::Tensor& target);
   void evaluate(const Batch& batch, const std::string& stage, Metrics& metrics);
 
-  torch::nn::Linear dense_{nullptr}, output_{nullptr};
+  std::optional<EncoderHead> head_ = {};
+  torch::nn::Linear output_{nullptr};
   Metrics val_ = {}, test_ = {};
   metrics::NamedMetrics named_metrics_ = {};
 };

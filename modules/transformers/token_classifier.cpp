@@ -26,8 +26,13 @@ TokenClassifier::TokenClassifier(Options options_)
   save_hyperparameters(options);
   const Folder folder = open(options.encoder);
   set_labels(options.classes, folder.config);
+  std::vector<std::string> names = {"classifier"};
+  if (folder.config.token_head_is_sequence_head) {
+    head_.emplace(*this, folder.config);
+    for (const std::string& name : head_->names()) names.push_back(name);
+  }
   output_ = register_module("classifier", torch::nn::Linear(folder.config.hidden, label_count()));
-  load(folder, {.head = {"classifier"}, .replaces_head = has_other_labels(folder.config)});
+  load(folder, {.head = names, .replaces_head = has_other_labels(folder.config)});
   named_metrics_.set(*this, "TokenClassifier", options.measured, {"loss", "acc", "f1"});
   named_metrics_.use(
       {.learned = metrics::Learned::Multiclass, .columns = label_count(), .ignore_index = kIgnoredTarget});
@@ -35,7 +40,8 @@ TokenClassifier::TokenClassifier(Options options_)
 
 at::Tensor TokenClassifier::logits_of(const at::Tensor& hidden) {
   const double rate = config().token_dropout;
-  return output_->forward(rate > 0 ? at::dropout(hidden, rate, is_training()) : hidden);
+  const at::Tensor x = head_ ? head_->forward(hidden) : hidden;
+  return output_->forward(rate > 0 ? at::dropout(x, rate, is_training()) : x);
 }
 
 at::Tensor TokenClassifier::forward(const at::Tensor& tokens, const EncoderInputs& inputs) {

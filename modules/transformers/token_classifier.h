@@ -3,10 +3,12 @@
 #include <levin/modules/metrics/named_metrics.h>
 #include <levin/modules/metrics/precision_recall.h>
 #include <levin/modules/transformers/encoder_classifier.h>
+#include <levin/modules/transformers/encoder_head.h>
 #include <torch/nn/modules/linear.h>
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 namespace levin::nn {
@@ -58,6 +60,7 @@ class TokenClassifier : public EncoderClassifier {
   at::Tensor logits_of(const at::Tensor& hidden);
   void evaluate(const Batch& batch, const std::string& stage, Metrics& metrics);
 
+  std::optional<EncoderHead> head_ = {};
   torch::nn::Linear output_{nullptr};
   Metrics val_ = {}, test_ = {};
   metrics::NamedMetrics named_metrics_ = {};

@@ -3,6 +3,7 @@
 #include <levin/core/ranks/gather_states.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/url_credentials.h>
 #include <levin/data/learned_state.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/adapters/lora.h>
@@ -113,6 +114,8 @@ RunConfig Assembly::config_of_run(RunConfig given) const {
   const Json config = {{"trainer", schema_of<TrainerOptions>().get(&*parts_.options)}};
   if (given.json.empty()) given.json = config.dump(2) + "\n";
   if (given.hyperparameters.empty()) given.hyperparameters = module_.hyperparameters();
+  given.json = without_credentials(std::move(given.json));
+  given.hyperparameters = without_credentials(std::move(given.hyperparameters));
   return given;
 }
 
@@ -203,7 +206,7 @@ void Assembly::failed(const std::exception& error) {
   for (Hooks* receiver : parts_.hooks.receivers(Hook::on_exception))
     call("on_exception", [&] { receiver->on_exception(run_.view, error); });
   call("the save after the exception", [&] { run_.saves.save_after_exception(); });
-  parts_.loggers->log_exception(error.what());
+  parts_.loggers->log_exception(message_of(error));
   parts_.loggers->finalize("failed");
   if (profiler_) call("the profiler", [&] { profiler_->finish(); });
 }

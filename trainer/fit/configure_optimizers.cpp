@@ -9,13 +9,10 @@
 namespace levin {
 namespace {
 
-void check_interval(const LRScheduler& scheduler, const LRSchedulerConfig& config, const LightningModule& module) {
-  if (config.interval != Interval::Token) return;
-  if (!scheduler.can_advance())
-    throw UsageError(
-        "lr_scheduler.interval: this scheduler cannot count tokens, since its rate follows from the one before or from "
-        "a metric; WarmupCosine and LambdaLR can");
-  if (!module.automatic_optimization)
+void check_interval_of_run(const LRScheduler& scheduler, const LRSchedulerConfig& config,
+                           const LightningModule& module) {
+  check_interval(scheduler, config.interval);
+  if (config.interval == Interval::Token && !module.automatic_optimization)
     throw UsageError(
         "lr_scheduler.interval: the module steps its schedulers itself (automatic_optimization = false); set it to "
         "step, and call scheduler.advance_to(tokens)");
@@ -56,7 +53,7 @@ std::vector<optim::RowTracker> configure_optimizers(RunParts& parts, LightningMo
     if (!entry.scheduler) continue;
     parts.schedulers.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = total_steps}));
     parts.scheduler_configs.push_back(entry.scheduler->config);
-    check_interval(*parts.schedulers.back(), entry.scheduler->config, module);
+    check_interval_of_run(*parts.schedulers.back(), entry.scheduler->config, module);
   }
   return row_trackers;
 }

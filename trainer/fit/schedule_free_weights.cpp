@@ -1,13 +1,11 @@
 #include <levin/trainer/fit/schedule_free_weights.h>
-#include <levin/callbacks/callbacks_of.h>
-#include <levin/callbacks/ema_weight_averaging.h>
-#include <levin/callbacks/stochastic_weight_averaging.h>
-#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizers/schedule_free_adamw.h>
+#include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/options/optimizer_check.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace levin {
@@ -26,7 +24,16 @@ std::vector<optim::ScheduleFreeAdamW*> schedule_free(Run& run) {
 }
 
 void use_averages(Run& run, bool averages) {
-  for (optim::ScheduleFreeAdamW* const one : schedule_free(run)) averages ? one->use_averages() : one->use_trained();
+  for (optim::ScheduleFreeAdamW* const one : schedule_free(run)) {
+    averages ? one->use_averages() : one->use_trained();
+    if (const auto* const divided = parallel::ShardedOptimizer::of(*one)) divided->gather_parts();
+  }
+}
+
+bool is_divided(Run& run) {
+  return std::ranges::any_of(schedule_free(run), [](const optim::ScheduleFreeAdamW* one) {
+    return parallel::ShardedOptimizer::of(*one) != nullptr;
+  });
 }
 
 }  // namespace
@@ -41,16 +48,8 @@ void ScheduleFreeWeights::on_load_checkpoint(Run& run, const State& checkpoint) 
 
 void ScheduleFreeWeights::on_fit_start(Run& run) {
   const auto optimizers = schedule_free(run);
-  if (!optimizers.empty() && (!callbacks_of<const EMAWeightAveraging>(run.callbacks()).empty() ||
-                              !callbacks_of<const StochasticWeightAveraging>(run.callbacks()).empty()))
-    throw UsageError(
-        "callbacks: ScheduleFreeAdamW averages the weights itself; leave out EMAWeightAveraging and "
-        "StochasticWeightAveraging, or use AdamW");
   for (const optim::ScheduleFreeAdamW* const one : optimizers)
-    if (optim::MasterWeights::of(*one) != nullptr)
-      throw UsageError(
-          "trainer.amp_level: ScheduleFreeAdamW averages the weights that are trained, and O2 keeps them in 16 bit "
-          "beside float32 copies; use O1, or precision bf16-mixed");
+    check_averages(*one, run.callbacks());  // also the module's
   if (trained_.is_none()) {
     uses_averages_ = false;
     return;
@@ -77,6 +76,7 @@ void ScheduleFreeWeights::on_fit_end(Run& run) {
 }
 
 void ScheduleFreeWeights::on_exception(Run& run, const std::exception& /*error*/) {
+  if (is_divided(run)) return;  // the other ranks may be elsewhere, and would not gather the parts
   use_averages(run, false);
   uses_averages_ = false;
 }

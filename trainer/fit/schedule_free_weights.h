@@ -11,7 +11,7 @@ namespace levin {
 /// Of every fit; without such an optimizer it does nothing.
 class ScheduleFreeWeights : public Callback {
  public:
-  /// Throws levin::UsageError for a run that averages weights by a callback too, or has 16-bit weights with copies.
+  /// Throws levin::UsageError for a run that averages weights by a callback too.
   void on_fit_start(Run& run) override;
   void on_validation_epoch_start(Run& run) override;
   void on_validation_epoch_end(Run& run) override;

@@ -1,6 +1,7 @@
 #include <levin/trainer/run/run_context.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/url_credentials.h>
 #include <levin/modules/lightning_module.h>
 
 namespace levin {
@@ -17,7 +18,7 @@ RunContext::RunContext(const RunParts& parts_, CheckpointOf checkpoint_of)
   parts.strategy.set_context(state.step_context);
   enter(parts.stage, 0);
   state.counters.accumulate_grad_batches = parts.options->accumulate_grad_batches;
-  state.config.hyperparameters = module().hyperparameters();
+  state.config.hyperparameters = without_credentials(module().hyperparameters());
   ModuleAccess::enter_run(module(), state.step_context);
   module_lifetime_ = ModuleAccess::lifetime(module());
 }

@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sqrt_cpu_dispatch.h>
 #include <levin/modules/optim/engine/arithmetic.h>
+#include <levin/modules/optim/engine/block_roots.h>
 #include <levin/modules/optim/engine/param_state.h>
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -24,8 +26,9 @@
 //     };
 //
 // A rule that divides by a square root has, instead of the operator, `before`, which returns the radicand, and `after`,
-// which receives the root. Between them at::sqrt computes the roots of a block: MKL's sqrt rounds differently from the
-// processor's, and Adam amplifies that last bit to a full step if a gradient consists only of rounding errors.
+// which receives the root. Between them the roots of a block are computed with the bits of at::sqrt: MKL's sqrt rounds
+// differently from the processor's, and Adam amplifies that last bit to a full step if a gradient consists only of
+// rounding errors.
 namespace levin::optim::detail {
 
 /// Elements of one parameter in memory.
@@ -148,25 +151,26 @@ class Runner<Rule, T> {
   Runner(const std::vector<Rule>& rules, double multiplier)
       : rules_(rules),
         multiplier_(multiplier),
-        block_(at::empty({kBlock}, at::TensorOptions(c10::CppTypeToScalarType<T>::value))),
+        take_roots_(std::same_as<T, float> ? roots_like_torch() : nullptr),
+        size_(take_roots_ != nullptr ? kNearBlock : kBlock),
+        block_(at::empty({size_}, at::TensorOptions(c10::CppTypeToScalarType<T>::value))),
         roots_(block_.template mutable_data_ptr<T>()) {}
 
   void add(const SpanOf<Rule>& span, int64_t begin, int64_t end) {
     static const Run<Rule> before = choose_run<Phase::Before, Rule, Fused<T>>();
     while (begin < end) {
-      const int64_t count = std::min(end - begin, kBlock - used_);
+      const int64_t count = std::min(end - begin, size_ - used_);
       before(rules_[span.rule], multiplier_, span, begin, begin + count, roots_ + used_);
       parts_.push_back({&span, begin, begin + count});
       used_ += count;
       begin += count;
-      if (used_ == kBlock) finish();
+      if (used_ == size_) finish();
     }
   }
   void finish() {
     static const Run<Rule> after = choose_run<Phase::After, Rule, Fused<T>>();
     if (used_ == 0) return;
-    at::Tensor used = used_ == kBlock ? block_ : block_.narrow(0, 0, used_);
-    at::cpu::sqrt_(used);
+    take_roots();
     T* roots = roots_;
     for (const Part& part : parts_) {
       after(rules_[part.span->rule], multiplier_, *part.span, part.begin, part.end, roots);
@@ -177,14 +181,22 @@ class Runner<Rule, T> {
   }
 
  private:
-  /// The data of a block fits into a core's L2 cache.
-  static constexpr int64_t kBlock = 8'192;
+  /// The data of a block fits into a core's L1 cache; where at::sqrt is called, whose calls cost more, into its L2.
+  static constexpr int64_t kNearBlock = 1'024, kBlock = 8'192;
   struct Part {
     const SpanOf<Rule>* span;
     int64_t begin, end;
   };
+  void take_roots() {
+    if constexpr (std::same_as<T, float>)
+      if (take_roots_ != nullptr) return take_roots_(roots_, used_);
+    at::Tensor used = block_.narrow(0, 0, used_);
+    at::cpu::sqrt_(used);
+  }
   const std::vector<Rule>& rules_;
   double multiplier_;
+  TakeRoots take_roots_;
+  int64_t size_;  ///< of a block
   at::Tensor block_;
   T* roots_;
   int64_t used_ = 0;

@@ -1,5 +1,6 @@
 #include <levin/modules/optim/optimizers/muon.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <levin/core/system/error.h>
@@ -115,7 +116,7 @@ StateNames Muon::state_names() const {
 
 ParamState Muon::first_state(const torch::optim::OptimizerOptions& options, const Member& member) const {
   if (of_muon(options) != nullptr) {
-    check_matrices({*member.parameter});  // also those of groups that were added
+    if (!in_parts_) check_matrices({*member.parameter});  // also those of groups that were added
     return detail::state_of({{}, {}, {}, detail::zeros_for(*member.parameter)});
   }
   ParamState state =
@@ -137,11 +138,25 @@ void Muon::update(const torch::optim::OptimizerOptions& given, Members& members)
     const at::Tensor gradient = scaled_gradient(member);
     at::Tensor& average = member.state->tensors[kMomentum];
     average.lerp_(gradient, 1 - options.momentum);
-    const at::Tensor update =
-        orthogonalized(options.nesterov ? gradient.lerp(average, options.momentum) : average, options);
+    const at::Tensor update = options.nesterov ? gradient.lerp(average, options.momentum) : average;
     parameter.mul_(1 - options.lr * options.weight_decay);
-    parameter.add_(update, -rate_of_shape(options, parameter));
+    if (in_parts_)
+      updates_.push_back({parameter, update, options});
+    else
+      parameter.add_(orthogonalized(update, options), -rate_of_shape(options, parameter));
   }
+}
+
+bool Muon::has_options(const torch::optim::OptimizerOptions& options) { return of_muon(options) != nullptr; }
+
+void Muon::add_whole_update(const PartUpdate& of_part, const at::Tensor& update, int64_t begin) {
+  check_matrices({update});
+  at::Tensor whole = orthogonalized(update, of_part.options);
+  if (whole.strides() != update.strides())
+    whole = at::empty_strided(update.sizes(), update.strides(), whole.options()).copy_(whole);
+  at::Tensor(of_part.part)
+      .add_(whole.as_strided(of_part.part.sizes(), {1}, whole.storage_offset() + begin),
+            -rate_of_shape(of_part.options, update));
 }
 
 }  // namespace levin::optim

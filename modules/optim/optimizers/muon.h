@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -63,10 +64,32 @@ class Muon : public Optimizer {
   /// Moves these parameters to the last group of AdamW, or to a new one. Call it before the first step.
   void step_by_others(const std::vector<at::Tensor>& parameters);
 
+  // --- steps of parts of matrices, which ranks divide among each other ---
+
+  /// The update of a part that is not orthogonalized yet: both have one dimension.
+  struct PartUpdate {
+    at::Tensor part, update;
+    MuonOptions options = {};
+  };
+  /// From now on the groups hold parts of matrices. A step makes their momentum and weight decay, and leaves the rest
+  /// to the caller, who puts the updates of a matrix's parts together.
+  void step_in_parts() { in_parts_ = true; }
+  /// Returns what the last step has left, and forgets it.
+  std::vector<PartUpdate> take_updates() { return std::exchange(updates_, {}); }
+  /// Adds the update of a whole matrix, which is orthogonalized here, to a part that begins at its element `begin` in
+  /// memory. Throws levin::UsageError for another shape than a matrix's.
+  static void add_whole_update(const PartUpdate& of_part, const at::Tensor& update, int64_t begin);
+  /// Returns whether these are the options of a group that Muon steps, and not AdamW.
+  static bool has_options(const torch::optim::OptimizerOptions& options);
+
  protected:
   StateNames state_names() const override;
   ParamState first_state(const torch::optim::OptimizerOptions& options, const Member& member) const override;
   void update(const torch::optim::OptimizerOptions& options, Members& members) override;
+
+ private:
+  bool in_parts_ = false;
+  std::vector<PartUpdate> updates_ = {};
 };
 
 }  // namespace optim

@@ -40,6 +40,7 @@ class ScheduleFreeAdamW : public OptimizerOf<ScheduleFreeAdamWOptions> {
   explicit ScheduleFreeAdamW(std::vector<at::Tensor> parameters, ScheduleFreeAdamWOptions options = {});
   /// `options` are the defaults; use `param_group` for per-group options.
   explicit ScheduleFreeAdamW(ParamGroups groups, ScheduleFreeAdamWOptions options = {});
+  bool is_elementwise() const override { return true; }
 
   /// Gives the parameters the values of the averages x, and keeps y. Nothing happens if they have them.
   void use_averages();

@@ -10,11 +10,14 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
+#include <levin/modules/parallel/ranks/whole_updates.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace levin::parallel {
@@ -88,6 +91,7 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
   const State state = optimizer.state().empty() ? State() : optim::optimizer_state_dict(optimizer);
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
+  if (auto* const muon = dynamic_cast<optim::Muon*>(&optimizer)) muon->step_in_parts();
   make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
@@ -96,7 +100,7 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
 ShardedOptimizer::~ShardedOptimizer() = default;
 
 void ShardedOptimizer::check(const torch::optim::Optimizer& optimizer, const std::string& strategy) {
-  if (!optim::is_elementwise(optimizer))
+  if (!optim::is_elementwise(optimizer) && dynamic_cast<const optim::Muon*>(&optimizer) == nullptr)
     throw UsageError(strategy,
                      ": this optimizer does not step each element by itself, so that its state cannot be divided among "
                      "the ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
@@ -246,8 +250,25 @@ at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& cl
                        ": a group was added to the optimizer inside a step; add it in a hook before training_step");
     return of_closure;
   });
+  add_whole_updates();
   memory_.shards_changed();
   return loss;
+}
+
+void ShardedOptimizer::add_whole_updates() {
+  auto* const muon = dynamic_cast<optim::Muon*>(&optimizer_);
+  if (muon == nullptr) return;
+  std::unordered_set<const void*> matrices;
+  const std::vector<std::vector<at::Tensor>> groups = whole_groups();
+  for (size_t g = 0; g < groups.size(); ++g)
+    if (optim::Muon::has_options(optimizer_.param_groups()[g].options()))
+      for (const at::Tensor& matrix : groups[g]) matrices.insert(matrix.unsafeGetTensorImpl());
+  std::unordered_map<const void*, const ShardPart*> places;
+  for (const Part& part : parts_) places[part.values.unsafeGetTensorImpl()] = &part.place;
+  parallel::add_whole_updates(
+      *muon, memory_, group_,
+      [&](const at::Tensor& part) -> const ShardPart& { return *places.at(part.unsafeGetTensorImpl()); },
+      [&](const at::Tensor& parameter) { return matrices.contains(parameter.unsafeGetTensorImpl()); });
 }
 
 at::Tensor ShardedOptimizer::norm_of_all(const at::Tensor& norm_of_share) const {

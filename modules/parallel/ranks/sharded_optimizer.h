@@ -39,16 +39,16 @@ class BucketMemory;
 /// https://arxiv.org/abs/1910.02054
 class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer> {
  public:
-  /// `optimizer` is one of levin's or LibTorch's that steps each element independently (is_elementwise). `optimizer`
-  /// and `reducer` must outlive this object. Existing optimizer state is kept. Throws levin::UsageError for other
-  /// optimizers, and for parameters whose elements share memory.
+  /// `optimizer` is one of levin's or LibTorch's that steps each element independently (is_elementwise), or Muon, whose
+  /// updates are put together in each step. `optimizer` and `reducer` must outlive this object. Existing optimizer
+  /// state is kept. Throws levin::UsageError for other optimizers, and for parameters whose elements share memory.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer);
   /// The same for parameters that are already divided. `strategy`: its name, for errors. All must outlive this object.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, ShardedMemory& memory, ProcessGroup& group,
                    const char* strategy);
   ~ShardedOptimizer();
 
-  /// Throws levin::UsageError, which begins with the strategy's name, unless the optimizer is elementwise.
+  /// Throws levin::UsageError, which begins with the strategy's name, unless the optimizer is elementwise or Muon.
   static void check(const torch::optim::Optimizer& optimizer, const std::string& strategy);
 
   /// Shards the parameters of groups that were added to the optimizer since the last call, and new parameters of the
@@ -66,6 +66,9 @@ class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer
   /// Steps this rank's shard and gathers the shards of the other ranks; returns the result of `closure`. Collective:
   /// all ranks call it. Throws levin::UsageError if a parameter was moved to other memory (`to`, `set_data`).
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure = nullptr);
+  /// To be called after the parts have changed outside of a step: the parameters of all ranks get their values.
+  /// Collective: all ranks call it.
+  void gather_parts() const { memory_.shards_changed(); }
   /// Returns the 2-norm of all gradients, given the norm of this rank's shard. Collective: all ranks call it.
   at::Tensor norm_of_all(const at::Tensor& norm_of_share) const;
 
@@ -106,6 +109,8 @@ class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer
   void make_parts();
   State groups_of_all(const State& groups_of_parts) const;
   void check_groups() const;
+  /// Ends a step of Muon, whose orthogonalization needs whole matrices.
+  void add_whole_updates();
 
   torch::optim::Optimizer& optimizer_;
   std::unique_ptr<BucketMemory> buckets_;  ///< null if the parameters were already divided

@@ -23,7 +23,7 @@ struct Adapted : ToyModule {
   explicit Adapted(levin::LoRAOptions options) : ToyModule(small_net()) { levin::add_lora(*this, options); }
 };
 
-void check_equal(const levin::TrainerOptions& options, double tolerance = 0) {
+void check_equal(const levin::TrainerOptions& options, double tolerance = 1e-6) {  // sums have another order
   const Pair pair;
   fit(pair.adapted, options);
   fit(pair.by_hand, options);
@@ -114,7 +114,7 @@ TEST_CASE("adapters accumulate gradients in all precisions as a network by hand 
   options.accumulate_grad_batches = 3;
   SECTION("bf16-true") {
     options.precision = "bf16-true";
-    check_equal(options);
+    check_equal(options, 0.005);  // sums of 8 bits
   }
   SECTION("64-true") {
     options.precision = "64-true";

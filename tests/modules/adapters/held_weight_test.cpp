@@ -216,3 +216,12 @@ TEST_CASE("what cannot be held is refused") {
   CHECK_THAT(error_text([&] { levin::add_lora(*net, {.base = "int8"}); }),
              Contains("2 has values that are not finite"));
 }
+
+TEST_CASE("a summary counts the weights that codes stand for, and the bytes that they take") {
+  torch::nn::Sequential net(torch::nn::Linear(128, 64), torch::nn::Linear(64, 2));
+  levin::add_lora(*net, {.rank = 1, .targets = {"0"}, .base = "nf4"});
+  const auto summary = levin::summarize(*net);
+  CHECK(summary.parameters == 128 * 64 + 64 + 128 + 64 + 64 * 2 + 2);
+  CHECK(summary.trainable == 128 + 64);
+  CHECK(summary.bytes == 128 * 64 / 2 + 128 * 64 / 64 * 4 + 4 * (64 + 128 + 64 + 64 * 2 + 2));
+}

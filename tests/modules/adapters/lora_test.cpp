@@ -54,7 +54,7 @@ TEST_CASE("layers of all shapes of input add the low-rank part, and its gradient
     }
 }
 
-TEST_CASE("a fit of adapters equals the one of a network that has them by hand, to the bit") {
+TEST_CASE("a fit of adapters equals the one of a network that has them by hand, up to the order of sums") {
   const TemporaryFolder folder;
   auto options = quiet(folder);
   options.max_epochs = 3;
@@ -70,10 +70,7 @@ TEST_CASE("a fit of adapters equals the one of a network that has them by hand, 
   fit(pair.by_hand, options);
   const bool mixed = options.precision.class_name() == "bf16-mixed";
   CHECK(trained(*pair.adapted).size() == 4);
-  if (mixed)
-    CHECK(largest_difference(trained(*pair.adapted), trained(*pair.by_hand)) < 0.02);
-  else
-    CHECK(bit_equal(trained(*pair.adapted), trained(*pair.by_hand)));
+  CHECK(largest_difference(trained(*pair.adapted), trained(*pair.by_hand)) < (mixed ? 0.02 : 1e-6));
   // Only factors have changed.
   auto untouched = small_net();
   CHECK(torch::equal(linear(untouched, 0).weight, linear(pair.adapted->net, 0).weight));

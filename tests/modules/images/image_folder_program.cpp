@@ -31,6 +31,7 @@ class Cases {
     model.save_pretrained(folder_ / "saved");
     compute(model);
     if (inputs_.contains("train_images")) train();
+    if (inputs_.contains("larger_images")) resize();
     levin::save_safetensors(results_, folder_ / "results.safetensors");
   }
 
@@ -72,6 +73,15 @@ class Cases {
     add("losses", torch::tensor(losses, torch::kDouble));
     for (const auto& item : model.named_parameters()) add("trained." + item.key(), item.value());
     for (const auto& item : model.named_buffers()) add("trained." + item.key(), item.value());
+  }
+
+  /// Takes images of other sizes than the network's.
+  void resize() {
+    PretrainedImageClassifier model({.folder = (folder_ / "model").string(), .interpolate_positions = true});
+    model.eval();
+    const at::NoGradGuard no_grad;
+    for (const std::string size : {"larger", "smaller"}) add(size + "_logits", model.forward(input(size + "_images")));
+    add("same_logits", model.forward(input("images")));
   }
 
   fs::path folder_;

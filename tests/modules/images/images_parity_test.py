@@ -41,6 +41,9 @@ TRAINED = {"vit", "deit", "resnet", "convnext", "convnextv2", "mobilenet_v1", "m
            "timm_convnext_atto", "timm_mobilenetv3_small"}
 
 
+RESIZED = {"vit", "deit", "timm_vit"}  # networks with a table of positions
+
+
 class FileNames:
     """The names that tensors have in files: transformers renames some of them when it writes."""
 
@@ -76,6 +79,9 @@ def inputs_for(name, seed):
     random = torch.Generator().manual_seed(seed)
     data = {"images": torch.randn(4, *sizes_of(name), generator=random),
             "target": torch.randint(3, (4,), generator=random)}
+    if name in RESIZED:
+        data["larger_images"] = torch.randn(2, 3, 48, 40, generator=random)
+        data["smaller_images"] = torch.randn(2, 3, 16, 24, generator=random)
     if name in TRAINED:
         data["train_images"] = torch.randn(STEPS, 4, *sizes_of(name), generator=random)
         data["train_target"] = torch.randint(3, (STEPS, 4), generator=random)
@@ -96,6 +102,20 @@ def check_inference(check, data, got):
         check.close(f"gradient.{names[name]}", got[f"gradient.{names[name]}"], grad, least=largest * 1e-2)
     check.holds("has other parameters", {f"gradient.{names[name]}" for name, _ in used} ==
                 {name for name in got if name.startswith("gradient.")})
+
+
+def check_resized(check, data, got):
+    """Images of other sizes, for which the table of positions is resized."""
+    if check.name in TIMM:
+        model = timm.create_model(f"local-dir:{check.folder / 'model'}", pretrained=True, dynamic_img_size=True).eval()
+    else:
+        model = fresh(check.name, check.folder / "model").eval()
+    more = {} if check.name in TIMM else {"interpolate_pos_encoding": True}
+    with torch.no_grad():
+        for size in ("larger", "smaller"):
+            output = model(data[f"{size}_images"], **more)
+            check.close(f"{size}_logits", got[f"{size}_logits"], output if isinstance(output, torch.Tensor) else output.logits)
+    check.holds("images of the network's own size have other logits", torch.equal(got["same_logits"], got["logits"]))
 
 
 def check_training(check, data, got):
@@ -182,7 +202,7 @@ def main():
 
     def parts_of(check):
         parts = [check_photos] if check.name in PROCESSORS else [check_inference, check_folders]
-        return parts + ([check_training] if check.name in TRAINED else [])
+        return parts + ([check_training] if check.name in TRAINED else []) + ([check_resized] if check.name in RESIZED else [])
 
     compare_all(program, [Check(name, folder / name) for name in names], data, parts_of,
                 lambda line: line and not line.startswith("[W"))

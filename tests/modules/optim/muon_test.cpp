@@ -2,7 +2,6 @@
 #include <levin/modules/nn/grouped_parameters.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <torch/nn.h>
 #include <torch/types.h>
 
@@ -151,6 +150,4 @@ TEST_CASE("Muon refuses what it cannot step") {
   CHECK(contains(error_text<UsageError>([&] { optim::Muon({matrix}, {.ns_coefficients = {1}}); }),
                  "Muon.ns_coefficients: expected three numbers, got 1"));
   CHECK(contains(error_text<UsageError>([&] { optim::Muon({matrix}, {.others = {.lr = -1}}); }), "Muon.others.lr"));
-  const optim::Muon whole({matrix});
-  CHECK(contains(error_text<UsageError>([&] { levin::parallel::ShardedOptimizer::check(whole, "zero1"); }), "zero1"));
 }

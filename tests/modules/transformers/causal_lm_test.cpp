@@ -60,7 +60,7 @@ TEST_CASE("a causal language model logs the loss of the targets that count, and 
   const levin::StepOutput output = module.training_step(batch, 0);
   CHECK(output.weight_tensor.item<int64_t>() == 18);
   CHECK(std::abs(output.loss.item<double>() - expected) < 1e-6);
-  CHECK(run.sink.options.at("train_loss").batch_size == 18);
+  CHECK_FALSE(run.sink.options.at("train_loss").batch_size);  // the weight of the step
 
   module.validation_step(batch, 0);
   const double first = run.sink.values.at("val_loss");
@@ -271,4 +271,24 @@ TEST_CASE("a config makes a causal language model") {
   CHECK(module->configure_optimizers().entries[0].optimizer->param_groups()[0].options().get_lr() == 0.5);
   CHECK(levin::ModuleAccess::factory(*module)()->named_parameters().size() == module->named_parameters().size());
   CHECK(contains(error_text<UsageError>([&] { schema.set(options.get(), "model", {{"dtype", "int4"}}); }), "dtype"));
+}
+
+TEST_CASE("a base in 4 bits that is read layer by layer has the codes of one that was whole before") {
+  for (const char* type : {"llama", "gpt2"})
+    for (const bool dora : {false, true}) {
+      CAPTURE(type, dora);
+      const SmallFolder folder(type);
+      const levin::LoRAOptions lora = {.rank = 2, .dora = dora, .base = "nf4"};
+      levin::nn::CausalLMOptions options = {.folder = folder.path()};
+      options.initial.adapter = {"LoRA", lora};
+      const CausalLM by_layer(options);
+      CausalLM whole({.folder = folder.path()});
+      levin::add_lora(whole, lora);
+      const auto expected = whole.named_parameters();
+      REQUIRE(by_layer.named_parameters().size() == expected.size());
+      for (const auto& item : by_layer.named_parameters()) {
+        CAPTURE(item.key());
+        if (!item.key().ends_with("lora_A.weight")) CHECK(item.value().equal(expected[item.key()]));
+      }
+    }
 }

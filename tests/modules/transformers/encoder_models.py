@@ -8,7 +8,10 @@ SIZES = {"vocab_size": VOCABULARY, "hidden_size": 48, "intermediate_size": 37, "
          "max_position_embeddings": 40, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "classifier_dropout": 0.0}
 DISTILBERT = {"vocab_size": VOCABULARY, "dim": 48, "hidden_dim": 37, "n_layers": 3, "n_heads": 4, "max_position_embeddings": 40,
               "dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "qa_dropout": 0.0}
-FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet")
+# A window of 6 is shorter than the sequences; the second of the layers sees no further.
+MODERNBERT = {"vocab_size": VOCABULARY, "hidden_size": 48, "intermediate_size": 37, "num_hidden_layers": 4, "num_attention_heads": 4,
+              "max_position_embeddings": 40, "local_attention": 6, "pad_token_id": 0}
+FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet", "modernbert")
 HEADS = {"sequence": transformers.AutoModelForSequenceClassification, "token": transformers.AutoModelForTokenClassification,
          "sentence": transformers.AutoModel}
 TAGS = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC"}
@@ -24,6 +27,12 @@ CASES |= {
     "bert_gelu_new": ("bert", "sequence", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5}),
     "bert_relu": ("bert", "token", {"hidden_act": "relu", "type_vocab_size": 1}),
     "roberta_one_type": ("roberta", "sequence", {"type_vocab_size": 1, "pad_token_id": 3}),
+    "modernbert_mean": ("modernbert", "sequence", {"classifier_pooling": "mean", "classifier_activation": "relu", "classifier_bias": True}),
+    "modernbert_biases": ("modernbert", "token", {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "hidden_activation": "silu",
+                                                  "layer_types": ["sliding_attention", "full_attention"] * 2,
+                                                  "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 500.0},
+                                                                      "sliding_attention": {"rope_type": "linear", "factor": 2.0,
+                                                                                            "rope_theta": 100.0}}}),
     "electra_projected": ("electra", "token", {"embedding_size": 20}),
     "electra_small": ("electra", "sequence", {"embedding_size": 20, "hidden_act": "silu"}),
 }
@@ -42,7 +51,7 @@ def label_count(name):
 def make_encoder(name, seed, spread=0.2):
     """Returns a model whose weights are so large that each part of it shows in what it computes."""
     family, head, options = CASES[name]
-    sizes = dict(DISTILBERT if family == "distilbert" else SIZES)
+    sizes = dict({"distilbert": DISTILBERT, "modernbert": MODERNBERT}.get(family, SIZES))
     if family == "mpnet":
         del sizes["classifier_dropout"]
     if family == "electra":

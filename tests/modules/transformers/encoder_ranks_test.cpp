@@ -47,7 +47,11 @@ void classifier_trains_as_whole(const std::string& folder, const TensorGroup& gr
 TEST_CASE("a classifier of texts on tensor-parallel ranks trains as one process does") {
   const Json dropout = {{"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.2}};
   const std::vector<std::pair<std::string, Json>> cases = {
-      {"bert", dropout}, {"mpnet", dropout}, {"electra", Json::object()}, {"distilbert", {{"attention_dropout", 0.2}}}};
+      {"bert", dropout},
+      {"mpnet", dropout},
+      {"electra", Json::object()},
+      {"modernbert", {{"attention_dropout", 0.2}, {"mlp_dropout", 0.1}}},
+      {"distilbert", {{"attention_dropout", 0.2}}}};
   for (const auto& [family, changes] : cases) {
     INFO(family);
     const SmallEncoder bare(family, changes);

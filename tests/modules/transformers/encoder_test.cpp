@@ -56,6 +56,13 @@ TEST_CASE("an encoder's config that changes what levin computes is refused by th
   CHECK(contains(refused_encoder_config("roberta", {{"pad_token_id", 20}}), "the vocabulary has 20 tokens"));
   CHECK(contains(refused_encoder_config("mpnet", {{"relative_attention_num_buckets", 16}}),
                  "relative_attention_num_buckets"));
+  CHECK(contains(refused_encoder_config("modernbert", {{"layer_types", {"full_attention"}}}),
+                 "layer_types: names 1 layers, and num_hidden_layers is 4"));
+  CHECK(
+      contains(refused_encoder_config("modernbert", {{"classifier_pooling", "max"}}), "expected cls or mean, got max"));
+  CHECK(contains(refused_encoder_config("modernbert", {{"rope_parameters", {{"half_attention", Json::object()}}}}),
+                 "half_attention"));
+  CHECK(contains(refused_encoder_config("modernbert", {{"hidden_size", 12}}), "an even number of at least 2"));
   CHECK(contains(refused_encoder_config("bert", {{"hidden_size", 1 << 30}, {"vocab_size", 1 << 30}}), "parameters"));
   CHECK(contains(error_text<UsageError>([] { levin::nn::encoder_config({{"model_type", "bart"}}, "config.json"); }),
                  "levin has no encoder of the type bart"));

@@ -22,6 +22,16 @@ inline Json small_encoder_config(const std::string& type) {
             {"attention_dropout", 0},
             {"seq_classif_dropout", 0},
             {"max_position_embeddings", 16}};
+  if (type == "modernbert")
+    return {{"model_type", type},
+            {"vocab_size", 20},
+            {"hidden_size", 16},
+            {"intermediate_size", 10},
+            {"num_hidden_layers", 4},
+            {"num_attention_heads", 4},
+            {"max_position_embeddings", 16},
+            {"local_attention", 4},
+            {"pad_token_id", 0}};
   Json json = {{"model_type", type},
                {"vocab_size", 20},
                {"hidden_size", 16},

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/catch.h"
+#include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/program/cli/config_files.h"
 #include "tests/program/cli/program.h"
@@ -251,7 +252,11 @@ TEST_CASE("config check refuses an optimizer and a schedule that the run would r
            {{optimizer, "LBFGS", "--precision", "16-mixed"}, "trainer.precision: 16-mixed looks at the gradients once"},
            {{optimizer, "LBFGS", "--accumulate-grad-batches", "2"},
             "trainer.accumulate_grad_batches: LBFGS evaluates a batch many times in one step"},
-           {{optimizer, "LBFGS", "--auto-microbatch", "true"}, "trainer.auto_microbatch: LBFGS evaluates a batch"}}) {
+           {{optimizer, "LBFGS", "--auto-microbatch", "true"}, "trainer.auto_microbatch: LBFGS evaluates a batch"},
+           {{optimizer, "ScheduleFreeAdamW", "--callbacks", "EMAWeightAveraging"},
+            "callbacks: ScheduleFreeAdamW averages the weights itself"},
+           {{schedule, "StepLR", "--model.lr_scheduler.step_size", "2", "--model.lr_scheduler.interval", "token"},
+            "lr_scheduler.interval: this scheduler cannot count tokens"}}) {
     for (const std::vector<std::string>& command :
          {std::vector<std::string>{"config", "check"}, {"fit", "--quiet", "true", "--logger", "false"}}) {
       std::vector<std::string> arguments = command;

@@ -17,6 +17,7 @@ import concurrent.futures
 import copy
 import datetime
 import json
+import os
 import pathlib
 import random
 import re
@@ -80,7 +81,7 @@ class Levin:
         where.mkdir(parents=True, exist_ok=True)
         (where / "given.json").write_text(json.dumps(config, indent=1))
         done = subprocess.run([self.program, *command, "--config", "given.json", *flags], cwd=where, capture_output=True,
-                              text=True, errors="replace", timeout=300)
+                              text=True, errors="replace", timeout=300, env={**os.environ, "LEVIN_ALLOW_PYTHON": "1"})
         return done.returncode, done.stdout + done.stderr
 
 

@@ -541,8 +541,6 @@ ONLY_IN_A_RUN = {
     "has no length": "the number of steps is in the data",
     "cannot be split": "the sizes of combined batches are in the data",
     "Muon steps matrices": "which parameters a module has is in its code",
-    "ScheduleFreeAdamW averages": "which optimizer a module makes is in its code",
-    "this scheduler cannot count tokens": "which schedule a module makes is in its code",
     "has no kernel": "which operations a module uses is in its code",
 }
 

@@ -238,3 +238,29 @@ TEST_CASE("sparse gradients of an embedding train on ranks as on one device") {
   const auto unbroken = learner.weights("single_device", 1, "sparse_by_hand");
   CHECK(difference(learner.weights("single_device", 1, "sparse_by_hand", learner.middle()), unbroken) == 0);
 }
+
+TEST_CASE("schedule-free AdamW and Muon end under zero1 and fsdp as under ddp, and resume to the bit") {
+  const RankLearner learner;
+  const auto without_validation = [](const std::vector<double>& values) {
+    return std::vector<double>(values.begin() + 1, values.end());
+  };
+  for (const std::string what : {"schedule_free", "muon"}) {
+    INFO(what);
+    const bool validates = what == "schedule_free";
+    const auto of_two = learner.weights("ddp", 2, what), of_three = learner.weights("ddp", 3, what);
+    // Muon's iteration rounds to bfloat16, and so enlarges what differs in the last bit.
+    if (validates) CHECK(difference(learner.weights("auto", 1, what), of_two) > 0);
+    for (const std::string strategy : {"zero1", "fsdp"}) {
+      INFO(strategy);
+      CHECK(difference(learner.weights(strategy, 3, what), of_three) < 1e-10);
+      const auto whole = learner.weights(strategy, 2, what);
+      CHECK(difference(whole, of_two) < 1e-10);
+      const std::filesystem::path saved = learner.folder / (what + strategy + ".ckpt");
+      std::filesystem::copy_file(learner.middle(), saved);
+      const auto rest = validates ? without_validation(whole) : whole;
+      CHECK(learner.weights(strategy, 2, what, saved.string()) == rest);
+      const std::string other = strategy == "fsdp" ? "ddp" : "fsdp";
+      CHECK(difference(learner.weights(other, 2, what, saved.string()), rest) < 1e-10);
+    }
+  }
+}

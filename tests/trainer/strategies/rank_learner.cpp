@@ -99,6 +99,9 @@ struct Net : levin::LightningModule {
     }
     return loss;
   }
+  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/) override {
+    validated += loss_of(batch).item<double>();
+  }
   void on_train_epoch_start(levin::Run& run) override {
     if (!unfreezes() || what == "unfreezes_before_the_save" || current_epoch() != 1) return;
     join(*run.optimizers()[0]);
@@ -142,6 +145,9 @@ struct Net : levin::LightningModule {
     if (by_lbfgs())
       return levin::OptimizerConfig(
           levin::optim::LBFGS(parameters(), {.max_iter = 6, .line_search_fn = "strong_wolfe"}));
+    if (what == "schedule_free")
+      return levin::OptimizerConfig(levin::optim::ScheduleFreeAdamW(parameters(), {.lr = 0.05, .warmup_steps = 3}));
+    if (what == "muon") return levin::OptimizerConfig(levin::optim::Muon(parameters(), {.lr = 0.02}));
     if (what == "gan")
       return {levin::optim::SGD(body->parameters(), {.lr = 0.05}), levin::optim::SGD(first, {.lr = 0.05})};
     if (what.rfind("sparse", 0) == 0) return levin::optim::SGD(parameters(), {.lr = 0.5});
@@ -152,6 +158,7 @@ struct Net : levin::LightningModule {
 
   std::string what;
   bool joined = false;
+  double validated = 0;  ///< losses of validations
   std::filesystem::path middle;
   torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
@@ -210,10 +217,13 @@ int main(int argc, char** argv) {
     net.middle = std::filesystem::path(argv[1]) / "middle.ckpt";
     const levin::data::DataLoader loader(levin::data::TensorDataset(input, target),
                                          {.batch_size = kGlobalBatch / ranks});
-    trainer.fit(net, loader, {}, argc > 5 ? argv[5] : "");
+    const bool validates = what == "schedule_free";
+    trainer.fit(net, loader, validates ? levin::data::Loaders(loader) : levin::data::Loaders(),
+                argc > 5 ? argv[5] : "");
     const char* const rank = std::getenv("RANK");
     if (rank != nullptr && rank != std::string("0")) return 0;
     std::cout << std::setprecision(17);
+    if (validates && argc <= 5) std::cout << net.validated << '\n';
     for (const auto& parameter : net.parameters())
       for (const double value :
            std::vector<double>(parameter.data_ptr<double>(), parameter.data_ptr<double>() + parameter.numel()))

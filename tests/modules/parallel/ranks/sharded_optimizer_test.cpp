@@ -67,6 +67,7 @@ const std::vector<std::pair<const char*, Make>>& elementwise_optimizers() {
       {"Rprop", make<Rprop>(RpropOptions{})},
       {"ASGD", make<ASGD>(ASGDOptions{})},
       {"Lion", make<Lion>(LionOptions{})},
+      {"ScheduleFreeAdamW", make<ScheduleFreeAdamW>(ScheduleFreeAdamWOptions{.lr = 0.01})},
       {"torch::optim::SGD", make<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9))},
       {"torch::optim::AdamW", make<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01))},
       {"torch::optim::Adagrad", make<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.1))},
