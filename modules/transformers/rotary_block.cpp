@@ -1,6 +1,7 @@
 #include <levin/modules/transformers/rotary_block.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/transformers/attend.h>
@@ -54,6 +55,17 @@ at::Tensor RotaryBlock::attended(const at::Tensor& x, const AttentionMask& mask,
   return attention_output_->forward(result.transpose(1, 2).flatten(2));
 }
 
+/// Draws the dropout for all units, so that each has the numbers that one process draws for it.
+at::Tensor RotaryBlock::dropped_units(const at::Tensor& units) const {
+  if (output_dropout_ <= 0 || !is_training()) return units;
+  if (tensor_group() == nullptr) return at::dropout(units, output_dropout_, /*train=*/true);
+  const int64_t own = units.size(-1);
+  const at::Tensor kept = at::empty({units.size(0), units.size(1), own * tensor_group()->world_size()},
+                                    units.options().requires_grad(false))
+                              .bernoulli_(1 - output_dropout_);
+  return units * (kept.narrow(-1, tensor_group()->rank() * own, own) / (1 - output_dropout_));
+}
+
 at::Tensor RotaryBlock::forward(const at::Tensor& x, const AttentionMask& mask, const RotaryAngles& angles) {
   return checkpointed([this, mask, angles](const at::Tensor& input) { return compute(input, mask, angles); }, x);
 }
@@ -65,7 +77,7 @@ at::Tensor RotaryBlock::compute(const at::Tensor& x, const AttentionMask& mask, 
   const at::Tensor normed = attention_norm_ ? attention_norm_->forward(x) : x;
   const at::Tensor mixed = x + dropped(attended(normed, mask, angles), attention_dropout_);
   const std::vector<at::Tensor> parts = up_and_gate_->forward(feed_norm_->forward(mixed)).chunk(2, -1);
-  return mixed + down_->forward(dropped(activated(parts[0], activation_) * parts[1], output_dropout_));
+  return mixed + down_->forward(dropped_units(activated(parts[0], activation_) * parts[1]));
 }
 
 }  // namespace levin::nn

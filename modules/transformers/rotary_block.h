@@ -28,6 +28,7 @@ class RotaryBlock : public torch::nn::Module, public Checkpointable, public Shar
  private:
   at::Tensor compute(const at::Tensor& x, const AttentionMask& mask, const RotaryAngles& angles);
   at::Tensor attended(const at::Tensor& x, const AttentionMask& mask, const RotaryAngles& angles);
+  at::Tensor dropped_units(const at::Tensor& units) const;
 
   int64_t heads_, head_size_;
   Activation activation_;

@@ -36,7 +36,7 @@ parallel::ShardedModule& FsdpStrategy::sharded() {
     if (construction_) construction_->make_whole();  // large buffers
     construction_.reset();
     attach_adapters(module());  // the parameters have other memory now
-    return_free_memory();  // that of the whole parameters
+    return_free_memory();       // that of the whole parameters
     for (const at::Tensor& parameter : module().parameters())
       parameters_.emplace_back(parameter, parameter.requires_grad());
   }

@@ -170,7 +170,7 @@ TEST_CASE("what is wrong with a pair is named with its file") {
   };
   SegmentationOptions options = options_of(folder.path());
   options.classes = {"sky", "road"};
-  CHECK(message(options).find("is of class 2, and there are 2; add it to data.classes") != std::string::npos);
+  CHECK(message(options).find("is of class 2, and there are 2; add it to the classes") != std::string::npos);
   write_png(folder / "masks/11.png", classes(8, 11, 0));
   CHECK(message(options_of(folder.path())).find("this mask has 11 x 8 pixels, and its image") != std::string::npos);
   write_jpeg(folder / "masks/11.jpg", classes(8, 12, 0));
