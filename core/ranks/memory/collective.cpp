@@ -49,7 +49,7 @@ Collective exchange(const char* name, int64_t bytes, int64_t rounds,
           }};
 }
 
-/// The pieces in which this rank reads what lies in memory: they stay in the first cache.
+/// This rank reads the mapped memory of others in pieces of this size, which stay in the first cache.
 constexpr int64_t kNear = 16 << 10;
 
 /// Combines bytes of all ranks; `result` may be among them.

@@ -23,7 +23,7 @@ class CollectiveSlots {
   std::byte* of(int64_t rank, int64_t round) const {
     return slots_.slot(rank, first_ + static_cast<uint32_t>(round)) + 64;
   }
-  /// Those of what is left after some rounds.
+  /// Returns the slots of the rounds that come after the first `rounds`.
   CollectiveSlots after(int64_t rounds) const { return {slots_, first_ + static_cast<uint32_t>(rounds)}; }
 
  private:
@@ -36,8 +36,8 @@ struct Collective {
   const char* name = "";
   int64_t bytes = 0;  ///< of a rank's tensor; with the name the same on all ranks
   /// Called for each round from 0 on: it reads what the ranks published in the round before, if there is one, and fills
-  /// the slot of this round. Returns false if there is nothing left to publish: the collective has ended then. The
-  /// rounds are as many on all ranks.
+  /// the slot of this round. Returns false if nothing is left to publish: the collective has ended then. All ranks
+  /// have the same number of rounds.
   std::function<bool(const CollectiveSlots& slots, int64_t round)> run = {};
 };
 

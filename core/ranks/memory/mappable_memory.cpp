@@ -14,7 +14,7 @@
 namespace levin {
 namespace {
 
-/// The beginning of a block: a page, so that what follows is aligned.
+/// The head of a block. It takes a whole page, so that the bytes behind it are aligned.
 struct BlockHead {
   std::array<char, 32> id;          ///< another block that takes the number of this one's descriptor has another id
   std::atomic<uint32_t> has_ended;  ///< its process no longer uses it
