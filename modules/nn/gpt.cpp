@@ -14,6 +14,7 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/parallel/sharding/shard_unit.h>
+#include <levin/modules/parallel/tensor/dropout_of_part.h>
 #include <levin/modules/parallel/tensor/row_linear.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
@@ -78,18 +79,16 @@ struct CausalSelfAttention : torch::nn::Module, parallel::TensorParallel {
     return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, rate, /*is_causal=*/true);
   }
 
-  /// Draws for all heads, so that each has the numbers that one process draws for it, and the ranks' generators stay
-  /// the same.
+  /// Draws for all heads.
   at::Tensor attend_with_dropout(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                  double rate) const {
-    const int64_t batch = query.size(0), own = query.size(1), time = query.size(2);
-    const at::Tensor kept = at::empty({batch, heads, time, time}, query.options()).bernoulli_(1 - rate);
-    const at::Tensor noise = kept.narrow(1, tensor_group()->rank() * own, own) / (1 - rate);
+    const int64_t time = query.size(2);
     const double scale = std::pow(static_cast<double>(query.size(3)), -0.25);  // of both factors
     const at::Tensor later = at::ones({time, time}, query.options().dtype(at::kBool)).triu(1);
     const at::Tensor scores = at::matmul(query * scale, (key * scale).transpose(2, 3))
                                   .masked_fill(later, -std::numeric_limits<double>::infinity());
-    return at::matmul(at::softmax(scores, -1) * noise, value);
+    const at::Tensor weights = parallel::dropout_of_part(at::softmax(scores, -1), 1, rate, tensor_group());
+    return at::matmul(weights, value);
   }
 
   int64_t heads;

@@ -1,12 +1,11 @@
 #include <levin/modules/transformers/attend.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
-#include <levin/core/ranks/process_group.h>
+#include <levin/modules/parallel/tensor/dropout_of_part.h>
 
 #include <limits>
 
@@ -26,7 +25,7 @@ at::Tensor masked_scores(const at::Tensor& scores, const AttentionMask& mask) {
 /// Caps the products, and draws the dropout for all heads, so that each has the numbers that one process draws for it.
 at::Tensor attend_by_hand(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                           const AttentionMask& mask, const AttendOptions& options) {
-  const int64_t own = queries.size(1), shared = own / keys.size(1);
+  const int64_t shared = queries.size(1) / keys.size(1);
   const auto for_queries = [&](const at::Tensor& x) { return shared == 1 ? x : x.repeat_interleave(shared, 1); };
   at::Tensor scores = at::matmul(queries, for_queries(keys).transpose(2, 3)) * options.scale;
   if (options.softcap) scores = (scores / *options.softcap).tanh() * *options.softcap;
@@ -34,14 +33,9 @@ at::Tensor attend_by_hand(const at::Tensor& queries, const at::Tensor& keys, con
   const bool is_wide = scores.scalar_type() == at::kDouble;
   at::Tensor weights = at::softmax(scores, -1, is_wide ? at::kDouble : at::kFloat).to(values.scalar_type());
   const double rate = options.dropout;
-  if (rate > 0 && options.group != nullptr) {
-    const at::Tensor kept =
-        at::empty({queries.size(0), options.heads, scores.size(2), scores.size(3)}, scores.options())
-            .bernoulli_(1 - rate);
-    weights = weights * (kept.narrow(1, options.group->rank() * own, own) / (1 - rate));
-  } else if (rate > 0) {
-    weights = at::dropout(weights, rate, /*train=*/true);
-  }
+  if (rate > 0)
+    weights = options.group != nullptr ? parallel::dropout_of_part(weights, 1, rate, options.group)
+                                       : at::dropout(weights, rate, /*train=*/true);
   return at::matmul(weights, for_queries(values));
 }
 

@@ -3,7 +3,6 @@
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/transformers/attention_mask.h>
 
-#include <cstdint>
 #include <optional>
 
 namespace levin::nn {
@@ -12,7 +11,6 @@ struct AttendOptions {
   double scale = 1;                       ///< multiplies the products of queries and keys
   double dropout = 0;                     ///< rate of the weights that become zero; 0 in evaluation
   std::optional<double> softcap = {};     ///< products become tanh(product / softcap) * softcap
-  int64_t heads = 1;                      ///< of the queries, of all ranks together
   parallel::TensorGroup group = nullptr;  ///< the ranks that divide the heads; null: this one has all
 };
 

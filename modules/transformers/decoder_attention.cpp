@@ -135,7 +135,6 @@ at::Tensor DecoderAttention::forward(const at::Tensor& x, const DecoderContext& 
                                      {.scale = own_.attention_scale,
                                       .dropout = is_training() ? dropout_ : 0.0,
                                       .softcap = softcap_,
-                                      .heads = heads_,
                                       .group = tensor_group()});
   return output_->forward(attended.transpose(1, 2).flatten(2));
 }

@@ -62,7 +62,6 @@ at::Tensor EncoderBlock::attended(const at::Tensor& x, const AttentionMask& mask
   const at::Tensor result = attend(queries, heads_of(key_->forward(x)), heads_of(value_->forward(x)), own,
                                    {.scale = 1 / std::sqrt(static_cast<double>(head_size_)),
                                     .dropout = is_training() ? attention_dropout_ : 0.0,
-                                    .heads = heads_,
                                     .group = tensor_group()});
   return attention_output_->forward(result.transpose(1, 2).flatten(2));
 }

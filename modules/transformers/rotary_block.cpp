@@ -1,9 +1,8 @@
 #include <levin/modules/transformers/rotary_block.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/empty.h>
-#include <levin/core/ranks/process_group.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/parallel/tensor/dropout_of_part.h>
 #include <levin/modules/transformers/attend.h>
 #include <levin/modules/transformers/register_path.h>
 
@@ -50,20 +49,14 @@ at::Tensor RotaryBlock::attended(const at::Tensor& x, const AttentionMask& mask,
   const at::Tensor result = attend(rotated_by(parts[0], angles), rotated_by(parts[1], angles), parts[2], mask,
                                    {.scale = 1 / std::sqrt(static_cast<double>(head_size_)),
                                     .dropout = is_training() ? attention_dropout_ : 0.0,
-                                    .heads = heads_,
                                     .group = tensor_group()});
   return attention_output_->forward(result.transpose(1, 2).flatten(2));
 }
 
-/// Draws the dropout for all units, so that each has the numbers that one process draws for it.
 at::Tensor RotaryBlock::dropped_units(const at::Tensor& units) const {
   if (output_dropout_ <= 0 || !is_training()) return units;
-  if (tensor_group() == nullptr) return at::dropout(units, output_dropout_, /*train=*/true);
-  const int64_t own = units.size(-1);
-  const at::Tensor kept = at::empty({units.size(0), units.size(1), own * tensor_group()->world_size()},
-                                    units.options().requires_grad(false))
-                              .bernoulli_(1 - output_dropout_);
-  return units * (kept.narrow(-1, tensor_group()->rank() * own, own) / (1 - output_dropout_));
+  return tensor_group() != nullptr ? parallel::dropout_of_part(units, -1, output_dropout_, tensor_group())
+                                   : at::dropout(units, output_dropout_, /*train=*/true);
 }
 
 at::Tensor RotaryBlock::forward(const at::Tensor& x, const AttentionMask& mask, const RotaryAngles& angles) {
