@@ -173,8 +173,8 @@ void RankSlots::wait_for(int64_t rank, uint32_t round, Clock::time_point deadlin
     other.sleepers.fetch_sub(1);
     if (has_reached(now, round)) return;
     if (has_left) {
-      other.reason[kReasonBytes - 1] = '\0';
-      C10_THROW_ERROR(DistBackendError, c10::str("rank ", name_of(rank), " has left the group: ", other.reason));
+      const std::string reason(other.reason, strnlen(other.reason, kReasonBytes));
+      C10_THROW_ERROR(DistBackendError, c10::str("rank ", name_of(rank), " has left the group: ", reason));
     }
     if (is_gone)
       C10_THROW_ERROR(DistBackendError, c10::str("rank ", name_of(rank), " has ended: connection closed by peer"));
