@@ -53,13 +53,6 @@ else()
   set(LEVIN_SPDLOG spdlog::spdlog)
 endif()
 
-# Where LibTorch is built with MPI, as Debian's is, and MPI's header is there.
-set(LEVIN_HAS_MPI OFF)
-if("USE_C10D_MPI" IN_LIST levin_torch_definitions)
-  find_package(MPI QUIET COMPONENTS CXX)
-  set(LEVIN_HAS_MPI ${MPI_CXX_FOUND})
-endif()
-
 # Packages of compiled steps are run by AOTInductor, which Debian's LibTorch is built without.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES levin::torch)

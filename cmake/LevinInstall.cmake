@@ -60,6 +60,11 @@ install(FILES hosts/c/c_api.h hosts/mpi/levin_mpi.h DESTINATION "${CMAKE_INSTALL
 install(DIRECTORY hosts/fortran/ DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/fortran"
   FILES_MATCHING PATTERN "*.f90" PATTERN "*.c" PATTERN "*.h" PATTERN "fpm.toml")
 install(FILES hosts/mpi/levin_mpi.c DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/mpi")
+# Packages have its source alone: they cannot know whose MPI it is to be.
+option(LEVIN_INSTALL_MPI "Install liblevin_mpi.so for the MPI that CMake has found" ON)
+if(TARGET levin_mpi AND LEVIN_INSTALL_MPI AND NOT LEVIN_WHEEL)
+  install(TARGETS levin_mpi LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 # CMake itself strips no archives.
 set(levin_archives levin_c_static)
 if(NOT BUILD_SHARED_LIBS)

@@ -5,6 +5,7 @@
 #include <levin/core/ranks/bounded_call.h>
 #include <levin/core/ranks/c10d_error.h>
 #include <levin/core/ranks/host_transport.h>
+#include <levin/core/ranks/mpi.h>
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/ranks/rank_store.h>
 #include <levin/core/ranks/stub_group.h>
@@ -81,16 +82,17 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
   parts_->master_addr = rendezvous.master_addr;
   parts_->device = device;
   parts_->backend = backend;
-  parts_->transport = offered_transport(rendezvous.key);
   parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, parts_->met_at.store);
+  BackendOptions options{.store = parts_->store,
+                         .rank = rank_,
+                         .world_size = world_size_,
+                         .master_addr = rendezvous.master_addr,
+                         .timeout = timeout,
+                         .transport = offered_transport(rendezvous.key)};
   try {
-    parts_->group = make_group({.store = parts_->store,
-                                .rank = rank_,
-                                .world_size = world_size_,
-                                .master_addr = rendezvous.master_addr,
-                                .timeout = timeout,
-                                .transport = parts_->transport},
-                               device, backend);
+    if (backend == ProcessGroupBackend::Mpi && !options.transport) options.transport = join_mpi(options);
+    parts_->transport = options.transport;
+    parts_->group = make_group(options, device, backend);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

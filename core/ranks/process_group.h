@@ -34,8 +34,7 @@ class LostRankError : public Error {
 class ProcessGroup final : public Comm {
  public:
   /// Meets the other ranks. `device` is this rank's device. Throws levin::UsageError if the other ranks cannot be
-  /// reached within the timeout or the backend is not available. MPI has no timeout: mpirun ends all ranks when one
-  /// dies.
+  /// reached within the timeout or the backend is not available.
   ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
                ProcessGroupBackend backend = ProcessGroupBackend::Auto);
   /// Returns a stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return this

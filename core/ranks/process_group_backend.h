@@ -10,7 +10,7 @@ enum class ProcessGroupBackend : uint8_t {
   Auto,  ///< for tensors on the CPU memory that the ranks of a machine share, and Gloo between machines; NCCL for those
          ///< on a GPU
   Gloo,  ///< Gloo for tensors on the CPU, also on one machine
-  Mpi,   ///< MPI for tensors on the CPU, if LibTorch has it
+  Mpi,   ///< MPI for tensors on the CPU, by liblevin_mpi.so
 };
 template <>
 inline constexpr auto kWords<ProcessGroupBackend> = words_of<ProcessGroupBackend>(

@@ -14,13 +14,8 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options,
                                                   ProcessGroupBackend backend) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(options.store, static_cast<int>(options.rank),
                                                        static_cast<int>(options.world_size));
-  if (backend == ProcessGroupBackend::Mpi) {
-    if (!device.is_cpu())
-      throw UsageError("process_group_backend mpi: for tensors on the CPU, and this rank is on ", device);
-    add_mpi(*group, options);
-    group->setDefaultBackend(c10d::ProcessGroup::BackendType::MPI);
-    return group;
-  }
+  if (backend == ProcessGroupBackend::Mpi && !device.is_cpu())
+    throw UsageError("process_group_backend mpi: for tensors on the CPU, and this rank is on ", device);
   // The ranks read each other's addresses in the store, which may be on a machine that is gone.
   const auto on_cpu = std::make_shared<c10::intrusive_ptr<c10d::Backend>>();
   const auto meet = [=] {

@@ -24,7 +24,7 @@ struct BackendOptions {
   int64_t rank = 0, world_size = 1;
   std::string master_addr = {};
   std::chrono::milliseconds timeout = {};
-  std::shared_ptr<HostTransport> transport = {};  ///< of the host that started the ranks; null: there is none
+  std::shared_ptr<HostTransport> transport = {};  ///< of the host that started the ranks, or MPI; null: none
   std::string machine = {};                       ///< whose ranks share memory; empty: machine_of_process()
 };
 
@@ -33,10 +33,6 @@ c10::intrusive_ptr<c10d::Backend> make_gloo(const BackendOptions& options);
 
 /// Makes the backend over the host's transport, for tensors on the CPU.
 c10::intrusive_ptr<c10d::Backend> make_host_backend(const BackendOptions& options);
-
-/// Adds MPI to `group` for tensors on the CPU. Throws levin::UsageError if LibTorch has no MPI or mpirun did not start
-/// the ranks.
-void add_mpi(c10d::ProcessGroup& group, const BackendOptions& options);
 
 /// Adds NCCL to `group` for tensors on GPUs; `device` is this rank's GPU. Throws levin::UsageError if LibTorch or levin
 /// were built without NCCL.

@@ -6,6 +6,26 @@
 
 namespace levin::data {
 
+CurlFailure kind_of(CURLcode code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:
+      return CurlFailure::Unreachable;
+    case CURLE_PARTIAL_FILE:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+      return CurlFailure::BrokenOff;
+    default:
+      return CurlFailure::Final;
+  }
+}
+
 CurlHandle open_curl() {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   CurlHandle handle(ready == CURLE_OK ? curl_easy_init() : nullptr);

@@ -11,6 +11,14 @@ struct CloseCurl {
 };
 using CurlHandle = std::unique_ptr<CURL, CloseCurl>;
 
+/// What a failure says of another try.
+enum class CurlFailure {
+  Final,        ///< it fails again
+  Unreachable,  ///< the server was not reached
+  BrokenOff,    ///< the connection ended too early
+};
+CurlFailure kind_of(CURLcode code);
+
 /// Returns a new handle; the first call initialises libcurl. Throws levin::Error if that fails.
 CurlHandle open_curl();
 

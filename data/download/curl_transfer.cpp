@@ -102,29 +102,13 @@ class Transfer {
 
   TransferEnd after_failure(CURLcode code) {
     const std::string reason = error_[0] ? error_.data() : curl_easy_strerror(code);
-    switch (code) {
-      case CURLE_COULDNT_RESOLVE_PROXY:
-      case CURLE_COULDNT_RESOLVE_HOST:
-      case CURLE_COULDNT_CONNECT:
-      case CURLE_OPERATION_TIMEDOUT:
-      case CURLE_SSL_CONNECT_ERROR:
-        return {.may_retry = true, .unreachable = !is_http_ || !answered_, .reason = reason};
-      case CURLE_PARTIAL_FILE:
-      case CURLE_RECV_ERROR:
-      case CURLE_SEND_ERROR:
-      case CURLE_GOT_NOTHING:
-      case CURLE_HTTP2:
-      case CURLE_HTTP2_STREAM:
-        return {.may_retry = true, .reason = reason};
-      case CURLE_BAD_DOWNLOAD_RESUME:
-      case CURLE_RANGE_ERROR:
-        part_.clear();
-        return {.may_retry = true, .reason = reason};
-      case CURLE_PEER_FAILED_VERIFICATION:
-        return {.unreachable = true, .reason = reason};
-      default:
-        return {.reason = reason};
-    }
+    const CurlFailure kind = kind_of(code);
+    const bool is_unreachable = kind == CurlFailure::Unreachable && (!is_http_ || !answered_);
+    const bool is_of_range = code == CURLE_BAD_DOWNLOAD_RESUME || code == CURLE_RANGE_ERROR;
+    if (is_of_range) part_.clear();
+    return {.may_retry = kind != CurlFailure::Final || is_of_range,
+            .unreachable = is_unreachable || code == CURLE_PEER_FAILED_VERIFICATION,
+            .reason = reason};
   }
 
   static size_t on_header(char* text, size_t /*one*/, size_t length, void* self) {

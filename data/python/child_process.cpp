@@ -1,50 +1,35 @@
 #include <levin/data/python/child_process.h>
 #include <fcntl.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/exec.h>
 #include <levin/core/system/signals.h>
 #include <levin/core/system/start_thread.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
-
-extern char** environ;
 
 namespace levin::data {
 namespace {
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> all;
-  for (char** one = environ; *one != nullptr; ++one) all.emplace_back(*one);
-  for (const auto& [name, value] : variables) {
-    const bool is_set = std::ranges::any_of(all, [&](const std::string& one) { return one.starts_with(name + "="); });
-    if (!is_set) all.push_back(name + "=" + value);
-  }
-  return all;
-}
-
-/// Returns pointers for exec, with a null at the end.
-std::vector<char*> pointers_of(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
+/// Returns this process's environment, and of `variables` those that it does not have.
+std::vector<std::string> environment_and(std::map<std::string, std::string> variables) {
+  std::erase_if(variables, [](const auto& one) { return std::getenv(one.first.c_str()) != nullptr; });
+  return environment_with(variables);
 }
 
 /// Runs in the forked process. It must not allocate, since another thread may have held a lock. `failed` is a pipe that
 /// gets the errno if there is no such program.
 [[noreturn]] void become_program(char** words, char** variables, const std::vector<int>& descriptors, int failed,
                                  ::pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  ::setpgid(0, 0);
+  follow_parent(parent);
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
@@ -67,7 +52,7 @@ ChildProcess::ChildProcess(std::vector<std::string> words, std::vector<int> desc
   const std::string program = words.front();
   keeper_ = start_thread("starting a process of Python",
                          [this, words = std::move(words), descriptors = std::move(descriptors),
-                          environment = environment_with(variables)] { run(words, descriptors, environment); });
+                          environment = environment_and(variables)] { run(words, descriptors, environment); });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_started_; });
   if (error_ == 0) return;
@@ -92,7 +77,7 @@ void ChildProcess::run(std::vector<std::string> words, const std::vector<int>& d
   int error = ::pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
   const Descriptor failed(ends[0]);
   Descriptor failing = moved_up(Descriptor(ends[1]).number());
-  std::vector<char*> word_pointers = pointers_of(words), variable_pointers = pointers_of(variables);
+  std::vector<char*> word_pointers = exec_pointers(words), variable_pointers = exec_pointers(variables);
   const ::pid_t parent = ::getpid();
   const ::pid_t process = error == 0 ? ::fork() : -1;
   if (process == 0) become_program(word_pointers.data(), variable_pointers.data(), numbers, failing.number(), parent);

@@ -23,25 +23,6 @@ struct FreeCurlList {
 
 bool is_passing_status(long status) { return status == 408 || status == 429 || (status >= 500 && status != 501); }
 
-bool is_passing_failure(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_RECV_ERROR:
-    case CURLE_SEND_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// One call in progress.
 class CurlCall {
  public:
@@ -95,7 +76,7 @@ class CurlCall {
       reply_.error = "the server's answer is longer than 16 MB";
     } else if (code != CURLE_OK && !has_enough_) {
       reply_.error = error_[0] ? error_.data() : curl_easy_strerror(code);
-      reply_.is_passing = is_passing_failure(code);
+      reply_.is_passing = kind_of(code) != CurlFailure::Final;
     } else {
       reply_.is_passing = is_passing_status(reply_.status);
     }

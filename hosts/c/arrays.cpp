@@ -1,16 +1,14 @@
 #include <levin/hosts/c/arrays.h>
 #include <ATen/ops/from_blob.h>
+#include <levin/core/ranks/c_dtype.h>
 #include <levin/hosts/c/status.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 namespace levin::c {
 namespace {
 
-constexpr std::array kDtypes = {at::kFloat, at::kDouble, at::kInt,   at::kLong, at::kByte,
-                                at::kBool,  at::kChar,   at::kShort, at::kHalf, at::kBFloat16};
 constexpr int32_t kMostDimensions = 16;
 
 c10::Device device_of(const levin_array& array) {
@@ -74,18 +72,6 @@ ForwardView forward_view(const levin_array& array) {
 }
 
 }  // namespace
-
-levin_dtype dtype_of(at::ScalarType dtype) {
-  const auto found = std::ranges::find(kDtypes, dtype);
-  if (found == kDtypes.end()) throw UsageError("a result has the dtype ", dtype, ", which the C interface lacks");
-  return static_cast<levin_dtype>(found - kDtypes.begin());
-}
-
-at::ScalarType scalar_type_of(levin_dtype dtype) {
-  if (dtype < 0 || static_cast<size_t>(dtype) >= kDtypes.size())
-    throw UsageError("an array has the dtype ", dtype, ", which is none of LEVIN_FLOAT32, ...");
-  return kDtypes[static_cast<size_t>(dtype)];
-}
 
 at::Tensor tensor_of(const levin_array& array) {
   const ForwardView view = forward_view(array);

@@ -16,9 +16,6 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 /// Returns a tensor that shares the array's memory; a copy if a stride is negative. Throws levin::UsageError for an
 /// array that no tensor can be.
 at::Tensor tensor_of(const levin_array& array);
-/// Throws levin::UsageError for a dtype that the interface lacks.
-levin_dtype dtype_of(at::ScalarType dtype);
-at::ScalarType scalar_type_of(levin_dtype dtype);
 /// Writes a description of the tensor, which must stay where it is as long as the array is used.
 void describe(const at::Tensor& tensor, const char* name, levin_array& array);
 

@@ -1,4 +1,5 @@
 #include <levin/hosts/c/signature.h>
+#include <levin/core/ranks/c_dtype.h>
 #include <levin/hosts/c/arrays.h>
 #include <levin/hosts/c/model.h>
 #include <levin/hosts/c/status.h>

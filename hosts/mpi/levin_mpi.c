@@ -19,7 +19,9 @@ typedef struct {
   int count;
 } Request;
 
-static char first_error[256];
+static char first_error[512];
+static int has_initialised = 0; /* levin_mpi_start has called MPI_Init_thread */
+static int has_failed = 0;      /* ranks do not come any more */
 
 static levin_status refuse(const char* text) {
   snprintf(first_error, sizeof first_error, "%s", text);
@@ -189,6 +191,7 @@ static void release(void* context, int32_t failed) {
   Ranks* ranks = (Ranks*)context;
   int is_over = 0;
   MPI_Finalized(&is_over);
+  has_failed = has_failed || failed;
   /* MPI_Comm_free is a call of all ranks, which do not come after a failure. */
   if (!is_over && !failed && may_call(ranks)) MPI_Comm_free(&ranks->communicator);
   free(ranks);
@@ -272,8 +275,9 @@ levin_status levin_mpi_ranks(MPI_Comm communicator, levin_ranks* ranks) {
   if (!is_initialised || is_over) return refuse("MPI is not initialised, or was finalised");
   MPI_Query_thread(&level);
   if (level == MPI_THREAD_SINGLE)
-    return refuse("MPI was initialised for one thread alone, and LibTorch has several; call MPI_Init_thread with "
-                  "MPI_THREAD_FUNNELED");
+    return refuse(
+        "MPI was initialised for one thread alone, and LibTorch has several; call MPI_Init_thread with "
+        "MPI_THREAD_FUNNELED");
   if (communicator == MPI_COMM_NULL) return refuse("the communicator is MPI_COMM_NULL");
   code = MPI_Comm_dup(communicator, &own);
   if (code != MPI_SUCCESS) {
@@ -290,6 +294,40 @@ levin_status levin_mpi_ranks(MPI_Comm communicator, levin_ranks* ranks) {
 
 levin_status levin_mpi_ranks_f(MPI_Fint communicator, levin_ranks* ranks) {
   return levin_mpi_ranks(MPI_Comm_f2c(communicator), ranks);
+}
+
+/* Returns whether MPI has the launcher's rank and size. */
+static int is_rank(int32_t rank, int32_t size) {
+  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  int own_rank, own_size, length;
+  MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &own_size);
+  if (own_rank == rank && own_size == size) return 1;
+  MPI_Get_library_version(library, &length);
+  library[strcspn(library, ",\n")] = '\0';
+  snprintf(first_error, sizeof first_error,
+           "the launcher's rank %d of %d is rank %d of %d to MPI; start the ranks by the mpirun of the MPI that "
+           "liblevin_mpi.so was built with (%.80s), or build it with the other one's mpicc",
+           (int)rank, (int)size, own_rank, own_size, library);
+  return 0;
+}
+
+levin_status levin_mpi_start(int32_t rank, int32_t size, levin_ranks* ranks) {
+  int is_initialised = 0, level;
+  MPI_Initialized(&is_initialised);
+  if (!is_initialised) {
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
+      return refuse("MPI could not be initialised");
+    has_initialised = 1;
+  }
+  return is_rank(rank, size) ? levin_mpi_ranks(MPI_COMM_WORLD, ranks) : LEVIN_INVALID;
+}
+
+void levin_mpi_finish(void) {
+  int is_over = 0;
+  if (!has_initialised || has_failed) return;
+  MPI_Finalized(&is_over);
+  if (!is_over) MPI_Finalize();
 }
 
 const char* levin_mpi_error(void) { return first_error; }

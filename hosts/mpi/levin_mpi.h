@@ -17,7 +17,12 @@ extern "C" {
 LEVIN_API levin_status levin_mpi_ranks(MPI_Comm communicator, levin_ranks* ranks);
 /* The same for a communicator of Fortran: an integer, or comm%mpi_val. */
 LEVIN_API levin_status levin_mpi_ranks_f(MPI_Fint communicator, levin_ranks* ranks);
-/* Returns why the newest call of levin_mpi_ranks failed, in this process. */
+/* Makes ranks of MPI_COMM_WORLD for a program without MPI of its own, as `levin fit` is: initialises MPI if nobody has,
+ * asking for MPI_THREAD_MULTIPLE. `rank` and `size` are what the launcher's variables say; MPI must say the same. */
+LEVIN_API levin_status levin_mpi_start(int32_t rank, int32_t size, levin_ranks* ranks);
+/* Finalises MPI if levin_mpi_start has initialised it and no rank was lost. All ranks call it, as their last call. */
+LEVIN_API void levin_mpi_finish(void);
+/* Returns why the newest call of levin_mpi_ranks or levin_mpi_start failed, in this process. */
 LEVIN_API const char* levin_mpi_error(void);
 /* Gives ranks back that no session was started with. All ranks call it. */
 LEVIN_API void levin_mpi_release(levin_ranks* ranks);

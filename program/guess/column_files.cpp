@@ -208,16 +208,6 @@ void set_files(const Paths& files, const std::string& format, Json fields, const
   if (!dtypes.empty()) config.set("data", "dtypes", dtypes);
 }
 
-void set_missing(const ColumnsLook& look, const Column& target, CommentedConfig& config) {
-  const bool lacks =
-      std::ranges::any_of(look.columns, [](const Column& one) { return has_values(one) && one.absent() > 0; });
-  if (target.absent() > 0)
-    config.set("data", "missing", "drop", "rows that lack a value are left out, since some lack the target");
-  else if (lacks)
-    config.set("data", "missing", "mean",
-               "a number that is missing becomes the mean of its column; drop leaves the row out");
-}
-
 }  // namespace
 
 Guess guess_columns(const Paths& files, const std::string& format, const GuessOptions& options) {
@@ -276,7 +266,7 @@ Guess guess_columns(const Paths& files, const std::string& format, const GuessOp
   }
   fields["target"] = target->name;
   set_files(files, format, std::move(fields), dtypes, guess.config);
-  set_missing(look, *target, guess.config);
+  set_missing(look.columns, *target, guess.config);
   if (!features.texts.empty())
     guess.config.set("data", "unknown", "code", "texts that come in other files alone share one number");
   if (!features.numbers.empty()) guess.config.set("data", "standardize", true);

@@ -135,7 +135,6 @@ void check(const fs::path& path, const TableLook& look, Guess& guess) {
 void set_columns(const TableLook& look, const Column& target, CommentedConfig& config) {
   std::vector<std::string> categories, ignored, missing_values = data::CsvDatasetOptions().missing_values;
   const size_t usual = missing_values.size();
-  bool lacks = false;
   for (const Column& column : look.columns) {
     for (const std::string& marker : column.markers())
       if (std::ranges::find(missing_values, marker) == missing_values.end()) missing_values.push_back(marker);
@@ -143,7 +142,6 @@ void set_columns(const TableLook& look, const Column& target, CommentedConfig& c
     const ColumnKind kind = column.kind();
     if (kind == ColumnKind::Category) categories.push_back(column.name);
     if (!has_values(column)) ignored.push_back(column.name);
-    lacks = lacks || (has_values(column) && column.absent() > 0);
   }
   if (!categories.empty()) {
     config.set("data", "categories", categories, "texts become numbers, and the model learns what they mean");
@@ -153,11 +151,7 @@ void set_columns(const TableLook& look, const Column& target, CommentedConfig& c
   config.set("data", "target", target.name);
   config.set("data", "target_type", target.has_classes() ? "class" : "number");
   if (missing_values.size() > usual) config.set("data", "missing_values", missing_values);
-  if (target.absent() > 0)
-    config.set("data", "missing", "drop", "rows that lack a value are left out, since some lack the target");
-  else if (lacks)
-    config.set("data", "missing", "mean",
-               "a number that is missing becomes the mean of its column; drop leaves the row out");
+  set_missing(look.columns, target, config);
 }
 
 }  // namespace

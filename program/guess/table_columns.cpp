@@ -78,6 +78,16 @@ void tell_columns(const std::vector<Column>& columns, const Column* target, bool
   }
 }
 
+void set_missing(const std::vector<Column>& columns, const Column& target, CommentedConfig& config) {
+  const bool lacks =
+      std::ranges::any_of(columns, [](const Column& one) { return has_values(one) && one.absent() > 0; });
+  if (target.absent() > 0)
+    config.set("data", "missing", "drop", "rows that lack a value are left out, since some lack the target");
+  else if (lacks)
+    config.set("data", "missing", "mean",
+               "a number that is missing becomes the mean of its column; drop leaves the row out");
+}
+
 std::optional<std::filesystem::path> file_of(const Paths& files, Part part) {
   for (const std::filesystem::path& file : files)
     if (part_of(file) == part) return file;

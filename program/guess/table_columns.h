@@ -21,6 +21,8 @@ const Column* target_of(const std::vector<Column>& columns, const GuessOptions& 
 /// Tells each column and what is done with it. `leave_out` says how a column is left out.
 void tell_columns(const std::vector<Column>& columns, const Column* target, bool is_guessed, Guess& guess,
                   const std::string& file, const std::string& leave_out);
+/// Sets `missing` to what is done with rows that lack values.
+void set_missing(const std::vector<Column>& columns, const Column& target, CommentedConfig& config);
 /// Returns the first file of a part.
 std::optional<std::filesystem::path> file_of(const Paths& files, Part part);
 

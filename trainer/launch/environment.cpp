@@ -1,5 +1,6 @@
 #include <levin/trainer/launch/environment.h>
 #include <levin/core/system/error.h>
+#include <levin/trainer/launch/process_manager.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -15,7 +16,10 @@ constexpr int64_t kFirstPort = 10000, kPorts = 20000;
 /// Reads environment variables and throws UsageError for wrong values.
 class Variables {
  public:
-  explicit Variables(const GetEnv& get_env) : get_env_(get_env) {}
+  Variables(const GetEnv& get_env, const std::string& process_manager)
+      : get_env_(get_env), process_manager_(process_manager) {}
+
+  const std::string& process_manager() const { return process_manager_; }
 
   bool has(const char* name) const { return !text(name).empty(); }
   /// Returns the value; empty if unset.
@@ -42,6 +46,7 @@ class Variables {
 
  private:
   const GetEnv& get_env_;
+  const std::string& process_manager_;
 };
 
 /// Returns a port derived from the job's name, the same on all its ranks.
@@ -97,6 +102,13 @@ std::string host_of_mpirun(const Variables& variables) {
   return {};
 }
 
+void require_master_addr(const LaunchEnvironment& found, const char* flags) {
+  if (found.master_addr.empty())
+    throw UsageError(
+        "mpirun started ranks on several machines, and which is rank 0's cannot be derived; pass it with mpirun ",
+        flags);
+}
+
 /// Source: https://docs.open-mpi.org/en/main/tuning-apps/environment-var.html
 std::optional<LaunchEnvironment> of_mpirun(const Variables& variables) {
   if (!variables.has("OMPI_COMM_WORLD_RANK")) return {};
@@ -112,11 +124,30 @@ std::optional<LaunchEnvironment> of_mpirun(const Variables& variables) {
   for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_ess_jobid"})
     if (found.master_port == 0 && variables.has(name)) found.master_port = port_of(variables.text(name));
   take_master(variables, found);
-  if (found.master_addr.empty())
-    throw UsageError(
-        "mpirun started ranks on several machines, and which is rank 0's cannot be derived; pass it with "
-        "mpirun -x MASTER_ADDR=HOST -x MASTER_PORT=PORT");
+  require_master_addr(found, "-x MASTER_ADDR=HOST -x MASTER_PORT=PORT");
   if (found.master_port == 0) found.master_port = port_of("mpirun");
+  return found;
+}
+
+/// For MPICH's mpirun (seen with 4.0.2), and others whose process manager is hydra, as Intel MPI's. The variables name
+/// neither the machines nor the job.
+std::optional<LaunchEnvironment> of_hydra(const Variables& variables) {
+  if (!variables.has("PMI_RANK") || !variables.has("PMI_SIZE")) return {};
+  if (!variables.has("MPI_LOCALRANKID") && variables.has("SLURM_PROCID")) return {};  // srun has its own PMI
+  LaunchEnvironment found;
+  found.launcher = "mpirun";
+  found.rank = variables.needed("PMI_RANK", "mpirun");
+  found.world_size = variables.needed("PMI_SIZE", "mpirun");
+  found.local_rank = variables.number("MPI_LOCALRANKID").value_or(found.rank);
+  found.local_world_size = variables.number("MPI_LOCALNRANKS").value_or(found.world_size);
+  found.node_rank = found.rank / std::max<int64_t>(1, found.local_world_size);
+  if (found.local_world_size == found.world_size) {
+    found.master_addr = "127.0.0.1";
+    found.key = variables.process_manager();
+  }
+  found.master_port = port_of("mpirun" + found.key);
+  take_master(variables, found);
+  require_master_addr(found, "-genv MASTER_ADDR HOST -genv MASTER_PORT PORT");
   return found;
 }
 
@@ -186,9 +217,9 @@ std::optional<LaunchEnvironment> of_lsf(const Variables& variables) {
 
 }  // namespace
 
-std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env) {
-  const Variables variables(get_env);
-  for (const auto find : {of_torchrun, of_mpirun, of_srun, of_lsf})
+std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env, const std::string& process_manager) {
+  const Variables variables(get_env, process_manager);
+  for (const auto find : {of_torchrun, of_mpirun, of_hydra, of_srun, of_lsf})
     if (std::optional<LaunchEnvironment> found = find(variables)) {
       check(*found);
       found->secret = variables.text("LEVIN_SECRET");
@@ -213,7 +244,8 @@ Rendezvous rendezvous_of(const LaunchEnvironment& environment, const std::string
 }
 
 std::optional<LaunchEnvironment> find_launch_environment() {
-  return find_launch_environment([](const char* name) { return std::getenv(name); });
+  return find_launch_environment([](const char* name) { return std::getenv(name); },
+                                 std::getenv("PMI_RANK") == nullptr ? "" : process_manager());
 }
 
 }  // namespace levin

@@ -32,10 +32,12 @@ struct LaunchEnvironment {
 /// Reads an environment variable; returns null if it is not set.
 using GetEnv = std::function<const char*(const char* name)>;
 
-/// Looks for the variables of torchrun (and levin's launcher), OpenMPI's mpirun, SLURM's srun and LSF, in this order.
-/// Returns nullopt if none of them started this process. MASTER_ADDR and MASTER_PORT take precedence over derived
-/// values. Throws levin::UsageError for variables that are incomplete, not numbers, or contradict each other.
-std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env);
+/// Looks for the variables of torchrun (and levin's launcher), of the mpirun of OpenMPI, MPICH and Intel MPI, SLURM's
+/// srun and LSF, in this order. Returns nullopt if none of them started this process. MASTER_ADDR and MASTER_PORT take
+/// precedence over derived values; `process_manager` tells apart the jobs of MPICH's mpirun on one machine. Throws
+/// levin::UsageError for variables that are incomplete, not numbers, or contradict each other.
+std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env,
+                                                         const std::string& process_manager = {});
 /// Returns the same for this process.
 std::optional<LaunchEnvironment> find_launch_environment();
 

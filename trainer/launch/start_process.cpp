@@ -1,17 +1,14 @@
 #include <levin/trainer/launch/start_process.h>
 #include <fcntl.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/exec.h>
 #include <levin/core/system/file_calls.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
 #include <system_error>
-
-extern char** environ;
 
 namespace levin {
 namespace {
@@ -25,31 +22,10 @@ std::vector<std::string> own_command() {
   return words;
 }
 
-/// Returns the environment of this process with `values` in place of its own.
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& values) {
-  std::vector<std::string> all;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string entry(*one);
-    if (!values.count(entry.substr(0, entry.find('=')))) all.push_back(entry);
-  }
-  for (const auto& [name, value] : values) all.push_back(name + "=" + value);
-  return all;
-}
-
-/// Returns pointers for exec, with a null at the end. `texts` must outlive them.
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// Runs in the forked process before exec. It must not allocate, because another thread may have held a lock.
 [[noreturn]] void become(const char* program, char** arguments, char** variables, int output, const cpu_set_t* cores,
                          ::pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  ::setpgid(0, 0);
+  follow_parent(parent);
   if (output >= 0) {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
@@ -66,7 +42,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   const bool is_own = start.words.empty();
   std::vector<std::string> words = is_own ? own_command() : start.words;
   const std::string program = !start.program.empty() ? start.program : is_own ? "/proc/self/exe" : words.front();
-  std::vector<char*> argument_pointers = pointers_to(words), variable_pointers = pointers_to(variables);
+  std::vector<char*> argument_pointers = exec_pointers(words), variable_pointers = exec_pointers(variables);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (const int core : start.cores) CPU_SET(core, &cores);

@@ -91,8 +91,6 @@ class Check {
            "the ranks of a tensor group gather whole layers for a checkpoint; use full");
     refuse("strategy.reduce_each_batch", fsdp && fsdp->reduce_each_batch,
            "a checkpoint in the middle of a window would hold parts of divided layers; set it to false");
-    refuse("process_group_backend", o.process_group_backend == ProcessGroupBackend::Mpi,
-           "LibTorch's MPI has no groups of some ranks; use auto");
   }
 
   void sharding() {
@@ -101,8 +99,6 @@ class Check {
     };
     refuse("amp_level", has_level(AmpLevel::O2),
            choice.name + " divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
-    refuse("process_group_backend", o.process_group_backend == ProcessGroupBackend::Mpi,
-           "LibTorch's MPI cannot gather what " + choice.name + " divides; use auto, or ddp");
     if (!choice.traits.shards_parameters) return;
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code reads whole parameters; use ddp");
   }

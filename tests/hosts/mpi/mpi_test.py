@@ -9,7 +9,6 @@ import argparse
 import pathlib
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,21 +21,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import mpi_job  # noqa: E402
 
 STEPS = 40
-# levin does not know the variables of MPICH's mpirun, and those of torchrun from any launcher.
-OF_TORCHRUN = (
-    "RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID LOCAL_WORLD_SIZE=$MPI_LOCALNRANKS "
-    'MASTER_ADDR=127.0.0.1 exec "$@"'
-)
 
 
 def words(over, strategy, folder, mode="plain", steps=STEPS):
-    all_words = [program, over, strategy, steps, folder, mode]
-    if over == "mpi" or not is_mpich:
-        return all_words
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return ["env", f"MASTER_PORT={port}", "sh", "-c", OF_TORCHRUN, "sh", *all_words]
+    return [program, over, strategy, steps, folder, mode]
 
 
 def run(folder, over, strategy, mode="plain", code=0, ranks=4, steps=STEPS):
@@ -121,7 +109,7 @@ def check_kills(folder, kills, seed):
 
 
 def main():
-    global program, is_mpich
+    global program
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--kills", type=int, default=1)
@@ -132,7 +120,6 @@ def main():
         print("SKIPPED: there is no mpirun")
         return
     program = options.program
-    is_mpich = "HYDRA" in subprocess.run([mpi_job.MPIRUN, "--version"], capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         if not options.kills_alone:

@@ -147,7 +147,7 @@ ROWS = {
     "trainer.keep_freed_memory": OPTIONS_IN_FIT,
     "trainer.max_restarts": {"shown_by": "tests/trainer/launch/failures_test.cpp"},
     "trainer.keep_global_batch": {"shown_by": "tests/trainer/strategies/zero1_test.cpp"},
-    "trainer.process_group_backend": {"shown_by": "tests/trainer/launch/launchers_test.cpp"},
+    "trainer.process_group_backend": {"shown_by": "tests/trainer/launch/mpi_fit_test.py"},
     "trainer.keep_torch_settings": {"value": True, "refused": "keep_torch_settings .*num_threads.* contradict"},
     "trainer.random_generator": {"shown_by": "tests/trainer/loops/threads_test.cpp"},
     "trainer.resume_optimizer_options": {"first": {**optimizer(lr=0.1), "trainer": {"max_epochs": 1}}, "value": "present",

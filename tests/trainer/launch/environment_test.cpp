@@ -11,11 +11,12 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<levin::LaunchEnvironment> find(const Variables& variables) {
-  return levin::find_launch_environment([&](const char* name) -> const char* {
+std::optional<levin::LaunchEnvironment> find(const Variables& variables, const std::string& process_manager = {}) {
+  const auto get = [&](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
-  });
+  };
+  return levin::find_launch_environment(get, process_manager);
 }
 
 std::string place(const Variables& variables) {
@@ -118,6 +119,30 @@ TEST_CASE("mpirun's variables give the rank, before those of the SLURM job that 
                                  "123.0;tcp://10.0.0.5,172.17.0.1:4567");
   CHECK(contains(place(reached), "node 1/2, 10.0.0.5:"));
   CHECK(contains(place(with(reached, "MASTER_ADDR", "head")), ", head:"));
+}
+
+TEST_CASE("the variables of MPICH's mpirun give the rank, before those of the SLURM job that it runs in") {
+  const Variables here = {{"PMI_RANK", "1"},        {"PMI_SIZE", "2"},     {"MPI_LOCALRANKID", "1"},
+                          {"MPI_LOCALNRANKS", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"},
+                          {"SLURM_LOCALID", "0"}};
+  CHECK(contains(place(here), "mpirun: rank 1/2, local 1/2, node 0/1, 127.0.0.1:"));
+  const auto job = [&](const Variables& variables, const std::string& process_manager) {
+    const auto found = find(variables, process_manager);
+    return found->key + ":" + std::to_string(found->master_port);
+  };
+  CHECK(job(here, "7") == job(with(here, "PMI_RANK", "0"), "7"));
+  CHECK(job(here, "7") != job(here, "8"));
+  const Variables several = with(with(here, "MPI_LOCALNRANKS", "1"), "MPI_LOCALRANKID", "0");
+  CHECK(contains(error_of(several), "mpirun -genv MASTER_ADDR HOST"));
+  // The process managers of several machines are other processes.
+  const Variables reached = with(several, "MASTER_ADDR", "head");
+  CHECK(contains(place(reached), "node 1/2, head:"));
+  CHECK(job(reached, "7") == job(reached, "8"));
+  // Other process managers say no local rank, and srun with a PMI of its own is srun.
+  const Variables bare = without(without(here, "MPI_LOCALRANKID"), "MPI_LOCALNRANKS");
+  CHECK(contains(place(bare), "SLURM: rank 0/1"));
+  CHECK(contains(place(without(bare, "SLURM_PROCID")), "mpirun: rank 1/2, local 1/2"));
+  CHECK(contains(error_of(with(here, "PMI_RANK", "2")), "rank 2 of 2"));
 }
 
 TEST_CASE("srun's variables give rank, node and address") {

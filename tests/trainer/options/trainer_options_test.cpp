@@ -231,9 +231,6 @@ TEST_CASE("contradictions name both options") {
       {R"({"amp_level": "O2", "strategy": "zero1"})",
        "trainer.strategy and trainer.amp_level contradict each other: zero1 divides the optimizer's state, and O2 "
        "keeps whole float32 copies of the weights"},
-      {R"({"process_group_backend": "mpi", "strategy": "zero1"})",
-       "trainer.strategy and trainer.process_group_backend contradict each other: LibTorch's MPI cannot gather what "
-       "zero1 divides; use auto, or ddp"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",
