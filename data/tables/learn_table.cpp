@@ -82,6 +82,7 @@ CsvEncoding learn_table(const Table& table, const std::vector<BlockRows>& train,
   const bool needs_blocks = needs_moments || !texts.empty() || !classes.empty();
   for (int64_t number = 0; needs_blocks && number < table.block_count(); ++number) {
     const auto at = static_cast<size_t>(number);
+    if (all[at].size() == 0) continue;
     const auto block = table.block(number);
     for (size_t i = 0; needs_moments && i < features.size(); ++i)
       moments[i].add(moments_of(block->at(features[i]), train[at]));

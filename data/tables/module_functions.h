@@ -26,6 +26,14 @@ struct FunctionsOf {
   static int64_t block_count(const void* file) { return of(file).block_count(); }
   static int64_t row_count(const void* file, int64_t block) { return of(file).row_count(block); }
   static int64_t byte_count(const void* file, int64_t block) { return of(file).byte_count(block); }
+  static int64_t bounds(const void* file, int64_t block, int64_t column, ColumnBounds* bounds) {
+    bool are_known = false;
+    if constexpr (requires { of(file).bounds(block, column, *bounds); }) {
+      // Reading the block says what is wrong.
+      text_of_exception([&] { are_known = of(file).bounds(block, column, *bounds); });
+    }
+    return are_known ? 1 : 0;
+  }
   static const char* read(const void* file, int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) {
     return text_of_exception([&] { of(file).read(block, columns, count, values); });
   }
@@ -37,6 +45,7 @@ struct FunctionsOf {
                                            .block_count = block_count,
                                            .row_count = row_count,
                                            .byte_count = byte_count,
+                                           .bounds = bounds,
                                            .read = read};
 };
 

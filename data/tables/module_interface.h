@@ -37,6 +37,14 @@ struct ColumnArray {
   void* owner;
 };
 
+/// The least and the greatest value of a column in a block. The texts stay valid until the thread's next call.
+struct ColumnBounds {
+  int64_t is_text;
+  long double least, greatest;
+  const char *least_text, *greatest_text;
+  int64_t least_bytes, greatest_bytes;
+};
+
 /// The functions of a module. Each may be called by several threads at once. Those that return a text return null if
 /// all went well, or else what is wrong, valid until the thread's next call.
 struct ModuleFunctions {
@@ -50,6 +58,8 @@ struct ModuleFunctions {
   int64_t (*row_count)(const void* file, int64_t block);
   /// Estimates the memory that the selected columns of a block take.
   int64_t (*byte_count)(const void* file, int64_t block);
+  /// Returns 1 if the file says between which values those of a column lie that are there in a block.
+  int64_t (*bounds)(const void* file, int64_t block, int64_t column, ColumnBounds* bounds);
   /// Reads some of the selected columns, as the children of a struct in this order.
   const char* (*read)(const void* file, int64_t block, const int64_t* columns, int64_t count, ColumnArray* values);
 };
@@ -58,7 +68,7 @@ struct ModuleFunctions {
 using GetModuleFunctions = const ModuleFunctions* (*)();
 }
 
-inline constexpr int64_t kTableModuleVersion = 1;
+inline constexpr int64_t kTableModuleVersion = 2;
 inline constexpr const char* kGetModuleFunctions = "levin_table_module";
 
 /// The most values that a file may claim for each of its bytes. One that claims more is refused: its sizes are wrong.

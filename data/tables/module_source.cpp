@@ -47,6 +47,18 @@ class ModuleFile {
     selected_ = std::move(places);
   }
 
+  /// Returns the range of one of the selected columns.
+  std::optional<ColumnRange> range(int64_t block, size_t which) const {
+    ColumnBounds bounds = {};
+    if (module_.bounds(file_, block, selected_[which], &bounds) == 0) return {};
+    ColumnRange range{.is_text = bounds.is_text != 0, .least = bounds.least, .greatest = bounds.greatest};
+    if (range.is_text) {
+      range.least_text.assign(bounds.least_text, static_cast<size_t>(bounds.least_bytes));
+      range.greatest_text.assign(bounds.greatest_text, static_cast<size_t>(bounds.greatest_bytes));
+    }
+    return range;
+  }
+
   /// Reads some of the selected columns.
   std::vector<TableColumn> read(int64_t block, const std::vector<size_t>& which, const std::string& place) const {
     std::vector<int64_t> places;
@@ -105,10 +117,12 @@ class ModuleSource final : public TableSource {
   int64_t block_count() const override { return static_cast<int64_t>(places_.size()); }
   int64_t row_count(int64_t block) const override { return at(block).file->row_count(at(block).block); }
   int64_t byte_count(int64_t block) const override { return at(block).file->byte_count(at(block).block); }
+  std::optional<ColumnRange> range(int64_t block, size_t column) const override {
+    return at(block).file->range(at(block).block, place_of(column));
+  }
   std::vector<TableColumn> read(int64_t block, const std::vector<size_t>& columns) const override {
     std::vector<size_t> which;
-    for (const size_t column : columns)
-      which.push_back(static_cast<size_t>(std::ranges::find(selected_, column) - selected_.begin()));
+    for (const size_t column : columns) which.push_back(place_of(column));
     return at(block).file->read(at(block).block, which, place(block));
   }
   std::string place(int64_t block, int64_t row) const override { return place(block) + ", row " + std::to_string(row); }
@@ -118,6 +132,9 @@ class ModuleSource final : public TableSource {
     const ModuleFile* file;
     int64_t block;
   };
+  size_t place_of(size_t column) const {
+    return static_cast<size_t>(std::ranges::find(selected_, column) - selected_.begin());
+  }
   const Place& at(int64_t block) const { return places_[static_cast<size_t>(block)]; }
   std::string place(int64_t block) const {
     return at(block).file->path() + ": " + block_ + " " + std::to_string(at(block).block);

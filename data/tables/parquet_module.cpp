@@ -4,11 +4,13 @@
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <levin/data/tables/module_functions.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/statistics.h>
 
 #include <algorithm>
 #include <deque>
@@ -59,6 +61,7 @@ class ParquetFile {
   int64_t block_count() const { return metadata_->num_row_groups(); }
   int64_t row_count(int64_t block) const { return metadata_->RowGroup(static_cast<int>(block))->num_rows(); }
   int64_t byte_count(int64_t block) const;
+  bool bounds(int64_t block, int64_t column, ColumnBounds& bounds) const;
   void read(int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) const;
 
  private:
@@ -71,6 +74,7 @@ class ParquetFile {
   std::shared_ptr<parquet::FileMetaData> metadata_ = {};
   /// Of each column, its leaves: a nested one has a leaf for each number in it.
   std::vector<std::vector<int>> leaves_ = {};
+  std::vector<arrow::Type::type> types_ = {};  ///< of each column
   std::vector<int64_t> selected_ = {};
 };
 
@@ -109,7 +113,8 @@ void ParquetFile::describe(ColumnSchema* columns) {
   std::shared_ptr<arrow::Schema> schema;
   check(opened->GetSchema(&schema));
   const parquet::SchemaDescriptor& described = *metadata_->schema();
-  leaves_.resize(static_cast<size_t>(schema->num_fields()));
+  for (const auto& field : schema->fields()) types_.push_back(field->type()->id());
+  leaves_.resize(types_.size());
   for (int leaf = 0; leaf < described.num_columns(); ++leaf) {
     const int column = described.group_node()->FieldIndex(*described.GetColumnRoot(leaf));
     if (column < 0 || column >= schema->num_fields()) throw std::runtime_error("its schema contradicts itself");
@@ -144,6 +149,64 @@ int64_t ParquetFile::byte_count(int64_t block) const {
     return bytes;  // reading says what is wrong
   }
   return bytes;
+}
+
+template <class Type, class Number = typename Type::c_type>
+void set_numbers(const parquet::Statistics& statistics, ColumnBounds& bounds) {
+  const auto& own = static_cast<const parquet::TypedStatistics<Type>&>(statistics);
+  bounds.least = static_cast<Number>(own.min());
+  bounds.greatest = static_cast<Number>(own.max());
+}
+
+void set_texts(const parquet::Statistics& statistics, ColumnBounds& bounds) {
+  thread_local std::string least, greatest;
+  const auto& own = static_cast<const parquet::ByteArrayStatistics&>(statistics);
+  least.assign(reinterpret_cast<const char*>(own.min().ptr), own.min().len);
+  greatest.assign(reinterpret_cast<const char*>(own.max().ptr), own.max().len);
+  bounds.is_text = 1;
+  bounds.least_text = least.data();
+  bounds.greatest_text = greatest.data();
+  bounds.least_bytes = static_cast<int64_t>(least.size());
+  bounds.greatest_bytes = static_cast<int64_t>(greatest.size());
+}
+
+/// Statistics hold values as the file has them: those of other types, such as times, are read as something else.
+bool ParquetFile::bounds(int64_t block, int64_t column, ColumnBounds& bounds) const {
+  const std::vector<int>& leaves = leaves_[static_cast<size_t>(column)];
+  if (leaves.size() != 1) return false;
+  const auto chunk = metadata_->RowGroup(static_cast<int>(block))->ColumnChunk(leaves.front());
+  const auto statistics = chunk->is_stats_set() ? chunk->statistics() : nullptr;
+  if (!statistics || !statistics->HasMinMax()) return false;
+  const arrow::Type::type type = types_[static_cast<size_t>(column)];
+  const bool is_unsigned = arrow::is_unsigned_integer(type), is_whole = is_unsigned || arrow::is_signed_integer(type);
+  switch (statistics->physical_type()) {
+    case parquet::Type::BOOLEAN:
+      set_numbers<parquet::BooleanType>(*statistics, bounds);
+      return type == arrow::Type::BOOL;
+    case parquet::Type::INT32:
+      if (is_unsigned)
+        set_numbers<parquet::Int32Type, uint32_t>(*statistics, bounds);
+      else
+        set_numbers<parquet::Int32Type>(*statistics, bounds);
+      return is_whole;
+    case parquet::Type::INT64:
+      if (is_unsigned)
+        set_numbers<parquet::Int64Type, uint64_t>(*statistics, bounds);
+      else
+        set_numbers<parquet::Int64Type>(*statistics, bounds);
+      return is_whole;
+    case parquet::Type::FLOAT:
+      set_numbers<parquet::FloatType>(*statistics, bounds);
+      return type == arrow::Type::FLOAT && bounds.least <= bounds.greatest;
+    case parquet::Type::DOUBLE:
+      set_numbers<parquet::DoubleType>(*statistics, bounds);
+      return type == arrow::Type::DOUBLE && bounds.least <= bounds.greatest;
+    case parquet::Type::BYTE_ARRAY:
+      set_texts(*statistics, bounds);
+      return type == arrow::Type::STRING || type == arrow::Type::LARGE_STRING || type == arrow::Type::DICTIONARY;
+    default:
+      return false;
+  }
 }
 
 void ParquetFile::read(int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) const {

@@ -25,6 +25,8 @@ std::optional<long double> number_of(const std::string& text) {
                                                                                    : std::nullopt;
 }
 
+long double as_double(long double number) { return static_cast<double>(number); }
+
 template <class T, class Test>
 void test_rows(const at::Tensor& values, const Test& test, std::vector<char>& keep) {
   const T* value = values.const_data_ptr<T>();
@@ -50,6 +52,39 @@ bool RowFilter::compare(const T& left, Comparison comparison, const T& right) {
       return left >= right;
   }
   return false;
+}
+
+template <class T>
+bool RowFilter::may_hold(const T& least, const T& greatest, Comparison comparison, const T& value) {
+  switch (comparison) {
+    case Comparison::Equal:
+      return least <= value && value <= greatest;
+    case Comparison::NotEqual:
+      return true;
+    case Comparison::Less:
+    case Comparison::LessEqual:
+      return compare(least, comparison, value);
+    case Comparison::Greater:
+    case Comparison::GreaterEqual:
+      return compare(greatest, comparison, value);
+  }
+  return true;
+}
+
+bool RowFilter::may_match(const std::vector<std::optional<ColumnRange>>& ranges) const {
+  for (size_t i = 0; i < conditions_.size(); ++i) {
+    const Condition& condition = conditions_[i];
+    const std::optional<ColumnRange>& range = ranges[i];
+    if (!range || (!range->is_text && !condition.number)) continue;
+    const auto may_be = [&](long double number) {
+      return may_hold(range->least, range->greatest, condition.comparison, number);
+    };
+    const bool may_match =
+        range->is_text ? may_hold(range->least_text, range->greatest_text, condition.comparison, condition.value)
+                       : may_be(*condition.number) || may_be(as_double(*condition.number));
+    if (!may_match) return false;
+  }
+  return true;
 }
 
 RowFilter::Condition RowFilter::parse(const std::string& text, const std::vector<std::string>& columns) {
@@ -112,7 +147,9 @@ void RowFilter::apply(const Condition& condition, const TableColumn& column, std
   if (!condition.number)
     throw UsageError("data.where: '", condition.text, "': the column holds numbers, and '", condition.value,
                      "' is none");
-  const auto test = [&](long double value) { return compare(value, condition.comparison, *condition.number); };
+  // 0.1 is the double of that name where the column has doubles.
+  const long double number = column.values.is_floating_point() ? as_double(*condition.number) : *condition.number;
+  const auto test = [&](long double value) { return compare(value, condition.comparison, number); };
   const at::ScalarType type = column.values.scalar_type();
   if (column.values.is_floating_point())
     test_rows<double>(column.values.to(at::kDouble), test, keep);

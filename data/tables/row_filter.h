@@ -18,6 +18,8 @@ class RowFilter {
   bool empty() const { return conditions_.empty(); }
   /// Returns the columns of the conditions, one for each.
   std::vector<size_t> columns() const;
+  /// Returns false if no row fulfils all conditions where the columns have these ranges; one that is unset is unknown.
+  bool may_match(const std::vector<std::optional<ColumnRange>>& ranges) const;
   /// Returns whether each row fulfils all conditions; `columns` are those of `columns()`. A missing value fulfils
   /// none. Throws levin::UsageError for lists, and for a number that is compared with a text.
   std::vector<char> matches(const std::vector<const TableColumn*>& columns, int64_t rows) const;
@@ -34,6 +36,8 @@ class RowFilter {
   static Condition parse(const std::string& text, const std::vector<std::string>& columns);
   template <class T>
   static bool compare(const T& left, Comparison comparison, const T& right);
+  template <class T>
+  static bool may_hold(const T& least, const T& greatest, Comparison comparison, const T& value);
   static void apply(const Condition& condition, const TableColumn& column, std::vector<char>& keep);
 
   std::vector<Condition> conditions_ = {};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace levin::data {
@@ -94,6 +95,8 @@ void Table::learn_types() {
       // Of lists without a value in them the inner ones have no length yet.
       if (column.values.size(0) == 0 && column.values.dim() > 1) left.push_back(number);
       column.words.clear();
+      column.ends.clear();
+      column.missing.clear();
       column.values = column.values.narrow(0, 0, 0);
       types_[number] = std::move(column);
     }
@@ -133,6 +136,13 @@ std::shared_ptr<const TableBlock> Table::block(int64_t number) const {
   return std::make_shared<const TableBlock>(read(number, columns_));
 }
 
+/// Returns false if no row of a block fulfils the option `where`, as the file tells without its values being read.
+bool Table::may_have_rows(int64_t number) const {
+  std::vector<std::optional<ColumnRange>> ranges;
+  for (const size_t column : filter_.columns()) ranges.push_back(source_->range(number, column));
+  return filter_.may_match(ranges);
+}
+
 std::vector<BlockRows> Table::choose_rows() {
   const bool reads_all = fits_memory() || drops_;
   std::vector<size_t> columns = filter_.columns();
@@ -143,6 +153,11 @@ std::vector<BlockRows> Table::choose_rows() {
   for (int64_t number = 0; number < block_count(); ++number) {
     BlockRows& rows = chosen.emplace_back(BlockRows{.all = source_->row_count(number)});
     if (columns.empty()) continue;
+    if (!may_have_rows(number)) {
+      rows.are_all = false;
+      if (fits_memory()) held.push_back(std::make_shared<const TableBlock>(types_));
+      continue;
+    }
     TableBlock block = read(number, columns);
     if (!filter_.empty() || drops_) {
       std::vector<const TableColumn*> compared;

@@ -57,6 +57,7 @@ class Table {
 
  private:
   void learn_types();
+  bool may_have_rows(int64_t number) const;
   TableBlock read(int64_t number, const std::vector<size_t>& columns) const;
   void check_type(const TableColumn& column, size_t number, int64_t block) const;
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct TableColumn {
   std::vector<int64_t> missing = {};
 };
 
+/// Between which values those of a column lie, as a file says it.
+struct ColumnRange {
+  bool is_text = false;
+  long double least = 0, greatest = 0;
+  std::string least_text = {}, greatest_text = {};
+};
+
 /// Rows of named columns in files, read block by block.
 class TableSource {
  public:
@@ -34,6 +42,8 @@ class TableSource {
   virtual int64_t row_count(int64_t block) const = 0;
   /// Estimates the memory that the selected columns of a block take.
   virtual int64_t byte_count(int64_t block) const = 0;
+  /// Returns the range of a column's values that are there in a block; none if the file does not say it.
+  virtual std::optional<ColumnRange> range(int64_t /*block*/, size_t /*column*/) const { return {}; }
   /// Reads some of the selected columns of a block, in this order; called by several threads at once. Throws
   /// levin::UsageError that names the file for what cannot be read.
   virtual std::vector<TableColumn> read(int64_t block, const std::vector<size_t>& columns) const = 0;

@@ -1,5 +1,7 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/data/remote/output_place.h>
 #include <levin/program/cli/shell_word.h>
 #include <levin/program/commands/commands.h>
@@ -47,6 +49,27 @@ void try_config(const std::string& name, const std::string& text) {
     for (size_t i = 0; i < loaders.size(); ++i) inspect(loaders[i], {.batches = 1});
 }
 
+/// Returns the copy that is looked at of what a URL names; a path of this machine itself.
+fs::path local_copy(const std::string& path) {
+  if (is_on_server(path) && !fs::path(path).has_extension())
+    throw UsageError("levin data guess: ", data::shown_url(path),
+                     ": of a server's data single files are looked at; copy this folder, or a part of it, to this "
+                     "machine, look at that, and write the URL into the config");
+  if (is_on_server(path) && data::shown_url(path) != path)
+    throw UsageError("levin data guess: ", data::shown_url(path),
+                     ": its signature would stand in the config; fetch the file, and look at that");
+  return local_path(path);
+}
+
+/// Returns the text with `url` in place of its copy.
+std::string with_url(std::string text, const fs::path& copy, const std::string& url) {
+  if (!is_on_server(url)) return text;
+  const std::string& name = copy.native();
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + url.size()))
+    text.replace(at, name.size(), url);
+  return text;
+}
+
 int run_guess(const GuessFlags& flags, const Words& words) {
   require_local("--output", flags.output);
   std::error_code ignored;
@@ -55,7 +78,8 @@ int run_guess(const GuessFlags& flags, const Words& words) {
                      " is there already; name another file with --output, or add --force");
 
   const std::string &path = words[0], &output = flags.output;
-  const Guess found = guess(path, {.target = flags.target, .all = flags.all});
+  const fs::path copy = local_copy(path);
+  const Guess found = guess(copy, {.target = flags.target, .all = flags.all});
   std::cout << path << ": " << found.kind << "\n";
   for (const std::string& line : found.seen) std::cout << "  " << line << "\n";
   if (!found.broken.empty()) {
@@ -68,8 +92,8 @@ int run_guess(const GuessFlags& flags, const Words& words) {
     print(std::cout, found.stops);
     throw UsageError("levin data guess: ", path, ": ", found.stops.front().what, "; no config was written");
   }
-  const std::string text = found.config.text("Written by `levin data guess " + shell_word(path) +
-                                             "`. Train with: levin fit --config " + shell_word(output));
+  const std::string head = "Written by `levin data guess " + shell_word(path) + "`. Train with: levin fit --config ";
+  const std::string text = with_url(found.config.text(head + shell_word(output)), copy, path);
   try_config(output, text);
   write_text_file_atomically(followed(output), text);
   std::cout << "wrote " << output << "; the first batches could be read. To train:\n"
@@ -88,7 +112,7 @@ Command data_guess_command() {
        .about =
            R"(It reads images in one folder for each class (also below train, val and test), tables (CSV), arrays (.npy,
 .npz), tar files of samples, and texts. Files that cannot be read are named with the reason and what to do. Nothing but
-the config is written; its comments say what may be changed.)",
+the config is written; its comments say what may be changed. A URL of a file (s3://, gs://, https://) will do too.)",
        .least = 1,
        .most = 1,
        .values = {{"target", "NAME"}, {"output", "FILE"}}},

@@ -1,5 +1,4 @@
 #include <levin/core/state/checkpoint_parts.h>
-#include <levin/core/system/error.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/removal.h>
 #include <levin/program/runs/recorded_run.h>
@@ -51,7 +50,7 @@ Removal superfluous(const RecordedRun& run, int64_t keep) {
 }
 
 int run_gc(const GcFlags& flags, const Words& words) {
-  if (!fs::is_directory(words[0])) throw UsageError("levin gc: ", words[0], ": there is no such folder");
+  runs::require_folder("levin gc: ", words[0]);
   std::vector<Removal> all;
   for (const fs::path& folder : runs::find_run_folders(words[0])) {
     const RecordedRun run = runs::read_run(folder);

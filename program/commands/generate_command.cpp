@@ -5,6 +5,7 @@
 #include <levin/core/system/json_text.h>
 #include <levin/data/data_module.h>
 #include <levin/data/datasets/readers/tokenizer_settings.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/data/remote/output_place.h>
 #include <levin/data/tokenizer.h>
 #include <levin/modules/adapters/lora.h>
@@ -43,7 +44,7 @@ struct GenerateFlags {
 std::vector<std::string> prompts_of(const GenerateFlags& flags) {
   std::vector<std::string> prompts = flags.prompt;
   if (!flags.file.empty()) {
-    std::ifstream in(flags.file);
+    std::ifstream in(local_path(flags.file));
     if (!in) throw UsageError("--file: ", flags.file, " cannot be read");
     for (std::string line; std::getline(in, line);) {
       if (line.ends_with('\r')) line.pop_back();

@@ -1,4 +1,3 @@
-#include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
 #include <levin/program/cli/report.h>
 #include <levin/program/commands/commands.h>
@@ -55,7 +54,7 @@ Json json_of(const RecordedRun& run) {
 
 int run_ls(const LsFlags& flags, const Words& words) {
   const fs::path root = words.empty() ? "." : words[0];
-  if (!fs::is_directory(root)) throw UsageError("levin ls: ", root.string(), ": there is no such folder");
+  runs::require_folder("levin ls: ", root);
   Json list = Json::array();
   Table table = {{"RUN", "STATUS", "EPOCH", "STEP", "BEST", "WRITTEN"}};
   std::vector<std::string> problems;

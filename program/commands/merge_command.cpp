@@ -17,12 +17,20 @@ struct MergeFlags {
   std::string out = LEVIN_OPTION(out, "", "Folder that gets the model with the adapter in its weights");
 };
 
+/// Returns whether two options name one folder, here or in a bucket.
+bool are_one_folder(std::string one, std::string other) {
+  for (std::string* place : {&one, &other})
+    while (place->ends_with('/') && place->size() > 1) place->pop_back();
+  if (is_on_server(one) || is_on_server(other)) return one == other;
+  std::error_code ignored;
+  return std::filesystem::equivalent(local_path(one), local_path(other), ignored);
+}
+
 int run_merge(const MergeFlags& flags, const Words& /*words*/) {
   for (const auto& [flag, value] :
        {std::pair("--base", &flags.base), std::pair("--adapter", &flags.adapter), std::pair("--out", &flags.out)})
     if (value->empty()) throw UsageError(flag, ": missing");
-  std::error_code ignored;
-  if (std::filesystem::equivalent(flags.base, flags.out, ignored))
+  if (are_one_folder(flags.base, flags.out))
     throw UsageError("--out: this is the folder of --base, whose files are read meanwhile; name another one");
   const OutputPlace place("--out", flags.out);
   const int64_t layers = merge_adapter(local_folder(flags.base), local_folder(flags.adapter), place.path());

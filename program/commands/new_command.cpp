@@ -1,6 +1,7 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/state/draft_folder.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/cli/installed_prefix.h>
 #include <levin/program/cli/shell_word.h>
 #include <levin/program/commands/commands.h>
@@ -173,6 +174,7 @@ int run_new(const NewFlags& flags, const Words& words) {
     return 0;
   }
   if (words.empty()) throw UsageError("levin new: expected the folder of the project; `levin new --help` says more");
+  require_local("levin new", words[0]);
   const fs::path folder = fs::absolute(words[0]).lexically_normal();
   const fs::path named = folder.has_filename() ? folder : folder.parent_path();
   const std::string name = words[0] == "." ? "." : named.filename().string();

@@ -1,6 +1,7 @@
 #include <levin/program/commands/profile_apply.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/config/config_file.h>
 #include <levin/program/config/config_text.h>
 
@@ -85,6 +86,7 @@ AppliedAdvice apply_advice(const std::vector<ProfileAdvice>& advice, const std::
   AppliedAdvice applied;
   std::map<std::string, EditedFile> edited;
   for (const std::string& file : files) {
+    require_local("--apply", file);
     const std::string text = read_config_text(file);
     edited[file] = {.before = text, .values = values_of(file, text)};
   }

@@ -37,8 +37,7 @@ int run_serve(const ServeFlags& flags, const Words& words) {
                                  .token = flags.token,
                                  .allowed_hosts = flags.allow_host,
                                  .can_ask = flags.control};
-  if (!fs::is_directory(options.root))
-    throw UsageError("levin serve: ", options.root.string(), ": there is no such folder");
+  runs::require_folder("levin serve: ", options.root);
   if (options.token.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
       std::string::npos)
     throw UsageError("--token: expected letters, digits, - and _ alone");

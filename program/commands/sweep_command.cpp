@@ -4,6 +4,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
 #include <levin/data/files/csv_cell.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/cli/load_plugin.h>
 #include <levin/program/cli/report.h>
@@ -156,6 +157,7 @@ SweepPlan make_plan(const SweptFlags& swept, const SweepFlags& flags) {
   check_options(base);
   const Choice<SweepMethod> method = flags.method.value_or(flags.trials ? SweepMethod::Random : SweepMethod::Grid);
   check_flags(flags, method);
+  require_local("--folder", flags.folder);
   SweepPlan plan{.folder = flags.folder, .monitor = monitor_of(base.options), .retries_failed = flags.retry_failed};
   if (flags.monitor)
     plan.monitor = {*flags.monitor, plan.monitor.metric == *flags.monitor ? plan.monitor.mode : MetricMode::Min};

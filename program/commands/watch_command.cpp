@@ -31,8 +31,7 @@ struct WatchFlags {
 
 /// Returns the folder of the run that was written last, or `root` itself if it is one.
 fs::path newest_run(const fs::path& root) {
-  std::error_code ignored;
-  if (!fs::is_directory(root, ignored)) throw UsageError("levin watch: ", root.string(), ": there is no such folder");
+  runs::require_folder("levin watch: ", root);
   fs::path newest;
   auto changed = fs::file_time_type::min();
   for (const fs::path& folder : runs::find_run_folders(root)) {

@@ -3,6 +3,7 @@
 #include <levin/data/files/csv_file.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/files/mapped_file.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/program/guess/common.h>
 #include <levin/program/guess/kinds.h>
 
@@ -94,7 +95,7 @@ Guess guess_image_list(const fs::path& file, const GuessOptions& options) {
   try {
     read = data::read_csv_image_list(file, list, /*has_targets=*/true);
     for (const size_t i : to_look_at(read.paths.size(), options)) {
-      const at::Tensor image = data::read_image(read.paths[i]);
+      const at::Tensor image = data::read_image(local_path(read.paths[i]));
       sides.push_back(std::min(image.size(1), image.size(2)));
     }
   } catch (const UsageError& error) {

@@ -1,5 +1,6 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/man/man_page.h>
 
@@ -19,6 +20,7 @@ struct ManFlags {
 };
 
 void write_pages(const fs::path& folder) {
+  require_local("--output", folder);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw UsageError("--output: ", folder.string(), " cannot be made: ", error.message());

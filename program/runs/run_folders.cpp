@@ -1,5 +1,7 @@
 #include <levin/program/runs/run_folders.h>
 #include <levin/core/system/error.h>
+#include <levin/data/download/shown_url.h>
+#include <levin/data/remote/local_path.h>
 #include <levin/trainer/run_folder/run_record.h>
 
 #include <algorithm>
@@ -59,9 +61,16 @@ std::vector<fs::path> run_folders_inside(const fs::path& folder) {
   return found;
 }
 
-void require_run_folder(const fs::path& folder) {
+void require_folder(const std::string& who, const fs::path& folder) {
   std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) throw UsageError(folder.string(), ": there is no such folder");
+  if (is_on_server(folder))
+    throw UsageError(who, data::shown_url(folder.native()),
+                     " is a URL, and runs are read from folders of this machine; copy the run here first");
+  if (!fs::is_directory(folder, ignored)) throw UsageError(who, folder.string(), ": there is no such folder");
+}
+
+void require_run_folder(const fs::path& folder) {
+  require_folder("", folder);
   if (!is_run_folder(folder))
     throw UsageError(folder.string(), ": is not the folder of a run: it has no run.json, metrics.jsonl or metrics.csv");
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace levin::runs {
@@ -9,6 +10,9 @@ inline constexpr const char *kMetricLines = "metrics.jsonl", *kMetricTable = "me
 
 /// Returns whether levin wrote the folder of a run here.
 bool is_run_folder(const std::filesystem::path& folder);
+
+/// Throws levin::UsageError, which begins with `who` ("levin ls: "), if there is no such folder on this machine.
+void require_folder(const std::string& who, const std::filesystem::path& folder);
 
 /// Throws levin::UsageError if the folder is none of a run.
 void require_run_folder(const std::filesystem::path& folder);

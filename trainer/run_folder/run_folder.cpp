@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/download/shown_url.h>
+#include <levin/data/remote/output_place.h>
 #include <levin/data/remote/remote_object.h>
 #include <levin/trainer/run_folder/run_environment.h>
 #include <levin/trainer/run_folder/run_request.h>
@@ -87,6 +88,7 @@ RunFolder RunFolder::create(const fs::path& default_root_dir, const std::string&
     throw UsageError("default_root_dir: a folder of this machine was expected, got ",
                      data::shown_url(default_root_dir.native()),
                      "; checkpoints go to a bucket by the option dirpath of ModelCheckpoint");
+  require_local("name", name);
   RunFolder folder;
   folder.path_ = make_next_folder(default_root_dir, name).lexically_normal();
   folder.lock_ = RunLock(folder.path_);

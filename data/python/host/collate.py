@@ -44,11 +44,11 @@ def leaves(name, values):
     """The fields of values that are no containers; None for others."""
     first = values[0]
     if is_tensor(first):
-        if same_kind(values) and first.device.type == "cpu":
+        if first.device.type == "cpu" and same_kind(values, "dtype"):
             return [Tensors(name, values, True)]
         return [Tensors(name, [torch_or_none().stack([value.detach() for value in values]).cpu()], False)]
     if is_array(first):
-        if first.ndim > 0 and same_kind(values):
+        if first.ndim > 0 and same_kind(values, "shape", "dtype"):
             return [Arrays(name, values, True)]
         return [Arrays(name, [(numpy_or_none().stack if first.ndim > 0 else numpy_or_none().array)(values)], False)]
     if isinstance(first, (str, bytes)):

@@ -25,9 +25,9 @@ def is_array(value):
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def same_kind(values):
-    """Whether tensors or arrays have one shape and type."""
-    kinds = list(map(operator.attrgetter("shape", "dtype"), values))
+def same_kind(values, *what):
+    """Whether tensors or arrays are alike in these attributes."""
+    kinds = list(map(operator.attrgetter(*what), values))
     return kinds.count(kinds[0]) == len(kinds)
 
 
@@ -53,7 +53,7 @@ class Plain:
 
 
 class Tensors:
-    """A tensor, or several of one shape and type that are stacked."""
+    """A tensor, or several of one type that are stacked."""
 
     def __init__(self, name, values, stacked):
         first = values[0]
@@ -83,10 +83,13 @@ class Tensors:
         count = self.bytes // self.values[0].element_size()
         place = torch.frombuffer(memory, dtype=self.type, count=count, offset=offset).as_strided(self.shape, self.strides)
         with torch.no_grad():
-            if self.stacked:
-                torch.stack(self.values, out=place)
-            else:
+            if not self.stacked:
                 place.copy_(self.values[0])
+                return
+            try:
+                torch.stack(self.values, out=place)
+            except RuntimeError as error:  # their shapes differ
+                raise ValueError(f"field '{self.name}' of the samples of a batch: {error}") from error
 
 
 class Arrays:

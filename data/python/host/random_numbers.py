@@ -7,10 +7,14 @@ import struct
 import sys
 
 
+def hash_of(numbers):
+    packed = struct.pack(f"<{len(numbers)}Q", *(number & (2**64 - 1) for number in numbers))
+    return hashlib.blake2b(packed, digest_size=8)
+
+
 def seed_of(*numbers):
     """64 bits that depend on whole numbers."""
-    packed = struct.pack(f"<{len(numbers)}Q", *(number & (2**64 - 1) for number in numbers))
-    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
+    return int.from_bytes(hash_of(numbers).digest(), "little")
 
 
 def numpy_state():
@@ -24,6 +28,12 @@ def numpy_mark():
     if type(generator).__name__ != "MT19937":
         return numpy_state()
     return ctypes.string_at(generator.ctypes.state_address, 625 * 4)
+
+
+def random_mark():
+    """The place in the words, the first of them, and the half of a pair that is left; the others follow from these."""
+    _, words, left = random.getstate()
+    return words[-1], words[0], words[1], left
 
 
 def set_numpy_state(state):
@@ -51,7 +61,7 @@ SEED = {
     "torch": ("default_generator", lambda seed: sys.modules["torch"].default_generator.manual_seed(seed)),
 }
 STATE = {"random": random.getstate, "numpy": numpy_state, "torch": torch_state}
-MARK = {**STATE, "numpy": numpy_mark}
+MARK = {**STATE, "random": random_mark, "numpy": numpy_mark}
 SET_STATE = {"random": random.setstate, "numpy": set_numpy_state, "torch": set_torch_state}
 
 
@@ -63,6 +73,23 @@ def seed_generators(seed, names=tuple(SEED)):
     for name in imported():
         if name in names:
             SEED[name][1](seed)
+
+
+class SampleSeeds:
+    """Seeds generators by name for samples, by `seed_of` of the numbers and the sample's index."""
+
+    index_bytes = struct.Struct("<Q").pack
+
+    def __init__(self, numbers, names):
+        self.hash = hash_of(numbers)
+        self.generators = [SEED[name][1] for name in imported() if name in names]
+
+    def seed(self, index):
+        own = self.hash.copy()
+        own.update(self.index_bytes(index))
+        seed = int.from_bytes(own.digest(), "little")
+        for generator in self.generators:
+            generator(seed)
 
 
 def generator_states():

@@ -21,21 +21,20 @@ class Samples:
         seed_generators(0)
         self.marks = generator_marks()
 
-    def seed(self, key, numbers):
-        seed_generators(seed_of(*key, *self.salt, *numbers), self.drawing)
-
     def get(self, indices, key):
-        if getattr(self.dataset, "__getitems__", None):
-            self.seed(key, indices)
-            return list(self.dataset.__getitems__(list(indices)))
+        dataset = self.dataset
+        if getattr(dataset, "__getitems__", None):
+            seed_generators(seed_of(*key, *self.salt, *indices), self.drawing)
+            return list(dataset.__getitems__(list(indices)))
+        seed = SampleSeeds((*key, *self.salt), self.drawing).seed if self.drawing else None
         samples = []
-        for index in indices:
-            if self.drawing:
-                self.seed(key, [index])
-            try:
-                samples.append(self.dataset[index])
-            except Exception as error:
-                raise SampleError(index) from error
+        try:
+            for index in indices:
+                if seed:
+                    seed(index)
+                samples.append(dataset[index])
+        except Exception as error:
+            raise SampleError(index) from error
         return samples
 
     def have_drawn(self):

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import gzip
 import json
+import operator
 import os
 import pathlib
 import random
@@ -429,6 +430,61 @@ def types(folder, draw):
     refused("a.jsonl: line 2: is no JSON", "JsonLines", {"files": [str(folder / "a.jsonl")]})
 
 
+def statistics(folder, draw):
+    """Row groups that the option where excludes by their statistics are not read: they are damaged, and nobody notices."""
+    rows, size = 400, 20
+    lacks = [draw.random() < 0.2 for _ in range(rows)]
+    columns = {
+        "whole": pyarrow.array([None if gap else i // 3 - 40 for i, gap in enumerate(lacks)], "int32"),
+        "large": pyarrow.array([2**63 + i for i in range(rows)], "uint64"),
+        "unsigned": pyarrow.array([2**31 - 200 + i for i in range(rows)], "uint32"),
+        "real": pyarrow.array([float("nan") if gap else i / 7 for i, gap in enumerate(lacks)], "float32"),
+        "flag": pyarrow.array([i >= 200 for i in range(rows)]),
+        "word": pyarrow.array([f"w{i // 30:02}" for i in range(rows)]),
+        "mixed": pyarrow.array([draw.randrange(30) for _ in range(rows)], "int8"),
+        "time": pyarrow.array([i * 1000 for i in range(rows)], pyarrow.timestamp("s")),
+    }
+    table = pyarrow.table({"row": range(rows), **columns})
+    values = {name: columns[name].to_pylist() for name in columns}
+    compared = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+    skipped = 0
+    for number in range(60):
+        names = draw.sample([name for name in columns if name != "time"], draw.choice((1, 1, 2)))
+        where, keep, may_be = [], [True] * rows, [True] * (rows // size)
+        for name in names:
+            there = [value for value in values[name] if value is not None and value == value]
+            sign, value = draw.choice(list(compared)), draw.choice(there)
+            where.append(f"{name} {sign} {str(value).lower() if name == 'flag' else repr(value) if name == 'real' else value}")
+            for i, own in enumerate(values[name]):
+                keep[i] = keep[i] and own is not None and own == own and compared[sign](own, value)
+            for group in range(rows // size):
+                own = [one for one in values[name][group * size:(group + 1) * size] if one is not None and one == one]
+                least, most = min(own), max(own)
+                may_be[group] = may_be[group] and {"==": least <= value <= most, "!=": True, "<": least < value, "<=": least <= value,
+                                                   ">": most > value, ">=": most >= value}[sign]
+        path = folder / f"{number}.parquet"
+        pyarrow.parquet.write_table(table, path, row_group_size=size, compression="none")
+        metadata, content = pyarrow.parquet.ParquetFile(path).metadata, bytearray(path.read_bytes())
+        for group in range(1, rows // size):  # the types are learnt from the first
+            if not may_be[group]:
+                skipped += 1
+                for column in range(metadata.num_columns):
+                    chunk = metadata.row_group(group).column(column)
+                    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+                    content[begin:begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+        path.write_bytes(content)
+        options = {"files": [str(path)], "fields": {"input": "row", "word": "word"}, "where": where, "missing": "zero", "batch_size": rows}
+        for memory in (1, 1e-6):  # held whole, or read block by block
+            batches = run("Parquet", {**options, "memory_gb": memory})
+            if not any(keep):
+                assert "no row is left" in batches, (where, batches)
+                continue
+            assert isinstance(batches, dict), (where, batches)
+            found = numpy.sort(numpy.concatenate([batch["input"].ravel() for batch in batches.values()]))
+            assert found.astype("i8").tolist() == [i for i in range(rows) if keep[i]], (where, memory)
+    assert skipped > 100, skipped
+
+
 def groups(folder, draw):
     """Groups and paths of HDF5 files; what lies elsewhere is refused."""
     if h5py is None:
@@ -488,7 +544,7 @@ def damaged(folder, draw):
 
 
 wanted = os.environ.get("LEVIN_TABLES_PARTS", "").split()
-for part in (fields, types, groups, parquet, hdf5, json_lines, damaged):
+for part in (fields, types, statistics, groups, parquet, hdf5, json_lines, damaged):
     if wanted and part.__name__ not in wanted:
         continue
     with tempfile.TemporaryDirectory() as scratch:

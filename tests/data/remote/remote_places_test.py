@@ -177,6 +177,57 @@ def check_outputs(server, home, env, local):
         assert "a path of this machine was expected" in levin(home, env, *words, code=2), words
 
 
+def check_language_models(server, home, env, local):
+    """merge, generate and tokenize: in a bucket as here."""
+    model, data = bases.models(str(local))["CausalLM"]
+    levin(home, env, "fit", "--config", write_config(home, "lora", {**model, "adapter": {"class": "LoRA"}}, data), "--name", "lora")
+    upload(server, home / "lora/version_0/adapter", "adapter")
+    (home / "texts").mkdir()
+    for name, text in (("prompts.txt", "ab\ncd\n"), ("a.txt", "one\n"), ("b.jsonl", '{"text": "two"}\n')):
+        (home / "texts" / name).write_text(text)
+    upload(server, home / "texts", "texts")
+    for llama, adapter, texts, out in ((local / "llama", "lora/version_0/adapter", "texts", "shown"),
+                                       (f"{URL}/llama", "s3://bucket/adapter", "s3://bucket/texts", "s3://bucket/out")):
+        levin(home, env, "merge", "--base", llama, "--adapter", adapter, "--out", f"{out}/merged")
+        levin(home, env, "generate", "--folder", llama, "--adapter", adapter, "--tokenizer", f"{llama}/tokenizer.json", "--file",
+              f"{texts}/prompts.txt", "--tokens", 5, "--out", f"{out}/generated.jsonl")
+        levin(home, env, "tokenize", "--tokenizer", llama, "--in", f"{texts}/a.*", f"{texts}/b.*", "--out", f"{out}/tokens.bin")
+    merged = [f"merged/{path.name}" for path in (home / "shown/merged").iterdir()]
+    assert "merged/model.safetensors" in merged and len(server.keys("out/merged/")) == len(merged)
+    for name in [*merged, "generated.jsonl", "tokens.bin"]:
+        assert server.get(f"out/{name}") == (home / "shown" / name).read_bytes(), name
+    before = server.get("data/llama/model.safetensors")
+    words = ["merge", "--base", f"{URL}/llama/", "--adapter", "s3://bucket/adapter", "--out", f"{URL}/llama"]
+    assert "this is the folder of --base" in levin(home, env, *words, code=2)
+    assert server.get("data/llama/model.safetensors") == before
+
+
+def check_guesses(server, home, env, local):
+    """A guess about a file in a bucket is that about the local file, and names the URL."""
+    for name in ("tables/train.csv", "tables/train.parquet", "tables/train.jsonl", "text.txt"):
+        levin(home, env, "data", "guess", local / name, "--output", "local.json")
+        levin(home, env, "data", "guess", f"{URL}/{name}", "--output", "remote.json")
+        ours = (home / "local.json").read_text().replace(str(local), URL).replace("local.json", "remote.json")
+        assert (home / "remote.json").read_text() == ours, name
+        (home / "local.json").unlink()
+        (home / "remote.json").unlink()
+    levin(home, env, "data", "guess", f"{URL}/lists/urls.csv", "--output", "list.json")
+    assert f'"file": "{URL}/lists/urls.csv"' in (home / "list.json").read_text()
+    assert "single files are looked at" in levin(home, env, "data", "guess", f"{URL}/images", code=2)
+
+
+def check_local_commands(server, home, env, local):
+    """What reads or writes folders of this machine alone says so, and makes no folder s3:."""
+    run = "s3://bucket/runs/Csv-local"
+    for words in (["ls", run], ["report", run], ["watch", run, "--once"], ["serve", run], ["gc", run, "--yes"], ["rm", run, "--yes"],
+                  ["compare", "Csv-local/version_0", run]):
+        assert "runs are read from folders of this machine" in levin(home, env, *words, code=2), words
+    for words in (["new", f"{run}/new"], ["sweep", "--config", "Csv-local.json", "--folder", run, "--trainer.max_epochs", "1,2"],
+                  ["man", "--output", run], ["fit", "--config", "Csv-local.json", "--name", run]):
+        assert "a path of this machine was expected" in levin(home, env, *words, code=2), words
+    assert not (home / "s3:").exists()
+
+
 FROM_SERVER = ("there is no such object", "there is nothing in this folder", "no file matches", "there is no folder s3", "no folder s3",
                "there is no checkpoint", "there is no .jpg", "no subfolders", "there is no image s3")
 LOCAL_ONLY = "of this machine was expected"
@@ -316,7 +367,8 @@ def main():
         env = server.environment(home)
         env.pop("LEVIN_ALLOW_PYTHON", None)
         local = prepare(server, home)
-        for check in (check_data, check_predictions, check_outputs, check_signed_url, check_python_opt_in, check_every_option):
+        for check in (check_data, check_predictions, check_outputs, check_language_models, check_guesses, check_local_commands,
+                      check_signed_url, check_python_opt_in, check_every_option):
             begin = time.monotonic()
             check(server, home, env, local)
             print(f"{check.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
