@@ -11,11 +11,15 @@ tokens), resnet18 (batch 8 of 64 x 64). All ways train from the same weights on 
 
 A step's time is that of the processor divided by the threads, without the first steps. Each way of levin's is a process of
 its own, in turn with Python's in each round. Prints a line per way: the median, least and most of the rounds in ms, and the
-median ratio to `python_fused` and to `python_compiled`.
+median ratio to `python_fused` and to `python_compiled`. `of_floor` is the median as a multiple of the floor, which the first line of a
+case says: the matrix products and convolutions of a step, each measured alone as `sgemm` of its shape (those inside of attention
+do not count), and the 28 bytes of a parameter that AdamW reads and writes, at the rate of a copy.
 """
 
 import argparse
+import collections
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -27,8 +31,10 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 FIRST = 3
+BYTES_OF_ADAMW = 28
 
 
 class Block(nn.Module):
@@ -90,6 +96,64 @@ CASES = {
     "gpt30m": (lambda: Gpt(12, 448, 7), tokens),
     "resnet18": (resnet18, lambda: {"input": torch.randn(8, 3, 64, 64), "target": torch.randint(1000, (8,))}),
 }
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products (count, rows, inner, columns) of what runs in it; a convolution is one, and its backward two."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = collections.Counter()
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        result = function(*arguments, **(named or {}))
+        name = function.overloadpacket.__name__
+        if name in ("mm", "bmm"):
+            self.add(arguments[0], arguments[1])
+        elif name == "addmm":
+            self.add(arguments[1], arguments[2])
+        elif name == "convolution":
+            self.add_convolution(result, arguments[1], 1)
+        elif name == "convolution_backward":
+            self.add_convolution(arguments[0], arguments[2], sum(arguments[-1][:2]))
+        return result
+
+    def add(self, a, b):
+        self.calls[math.prod(a.shape[:-2]), a.shape[-2], a.shape[-1], b.shape[-1]] += 1
+
+    def add_convolution(self, output, weight, products):
+        self.calls[1, output.shape[0] * output[0, 0].numel(), weight[0].numel(), weight.shape[0]] += products
+
+
+def fastest(call, seconds=0.1):
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def floor_of(name, threads):
+    """Milliseconds that a step takes at least: its matrix products, and the memory of its optimizer."""
+    torch.set_num_threads(threads)
+    make, batch = CASES[name]
+    module, data = make().train(), batch()
+    with Products() as products:
+        F.cross_entropy(module(data["input"]), data["target"]).backward()
+    seconds = 0
+    for (count, rows, inner, columns), calls in products.calls.items():
+        a, b = torch.ones(count, rows, inner), torch.ones(count, inner, columns)
+        a, b, multiply = (a[0], b[0], torch.mm) if count == 1 else (a, b, torch.bmm)
+        out = multiply(a, b)
+        seconds += calls * fastest(lambda: multiply(a, b, out=out))  # noqa: B023
+    flops = sum(2 * calls * math.prod(shape) for shape, calls in products.calls.items())
+    memory = torch.ones(1 << 25)
+    copy = torch.empty_like(memory)
+    rate = 2 * memory.nbytes / fastest(lambda: copy.copy_(memory))
+    of_memory = BYTES_OF_ADAMW * sum(parameter.numel() for parameter in module.parameters()) / rate
+    return {"ms": 1e3 * (seconds + of_memory), "products_ms": 1e3 * seconds, "gflop_per_second": flops / seconds / 1e9,
+            "memory_ms": 1e3 * of_memory, "gb_per_second": rate / 1e9}  # fmt: skip
 
 
 class Python:
@@ -181,13 +245,17 @@ def main():
             ways = ways_of(arguments, pathlib.Path(folder), name)
             any_way = next(iter(ways.values()))
             steps = arguments.steps or max(3, min(100, round(2 / any_way.run(2))))
+            floor = floor_of(name, arguments.threads)
+            line = {"name": name, "threads": arguments.threads, "way": "floor", **{key: round(value, 2) for key, value in floor.items()}}
+            print(json.dumps(line), flush=True)
             times = {way: [] for way in ways}
             for _ in range(arguments.rounds):
                 for way, runner in ways.items():
                     times[way].append(runner.run(steps) * 1e3)
             for way, of_rounds in times.items():
                 row = {"name": name, "threads": arguments.threads, "way": way, "ms": round(statistics.median(of_rounds), 2),
-                       "least": round(min(of_rounds), 2), "most": round(max(of_rounds), 2)}  # fmt: skip
+                       "least": round(min(of_rounds), 2), "most": round(max(of_rounds), 2),
+                       "of_floor": round(statistics.median(of_rounds) / floor["ms"], 2)}  # fmt: skip
                 for peer in ("python_fused", "python_compiled"):
                     if peer in times:
                         row[f"of_{peer}"] = round(statistics.median(a / b for a, b in zip(of_rounds, times[peer])), 3)

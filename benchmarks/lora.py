@@ -1,14 +1,16 @@
 """A step of LoRA on a language model: levin's program beside PEFT, on one thread, the same network and tokens.
 
-usage: lora.py LEVIN [--rounds 5] [--steps 8] [--hidden 384] [--layers 12] [--batch 4] [--time 128] [--rank 8] [--compiled]
+usage: lora.py LEVIN [--rounds 5] [--steps 8] [--hidden 384] [--layers 12] [--batch 4] [--time 128] [--rank 8] [--compiled] [--folder DIR]
 
 Prints for each: tokens a second (the time of 2 N steps less that of N, medians over the rounds, in turns), the peak memory of a process
-that trains, and the time from its start to its first step. --compiled: torch.compile of the network, and levin's compiled step,
-which is made before. Needs transformers and peft.
+that trains, the time from its start to its first step (a process of one step less that step), and that of the process of one step.
+--compiled: torch.compile of the network, and levin's compiled step, which is made before. --folder keeps network, tokens and compiled
+step there for other runs of the same sizes; it also lets a short run prepare a measurement. Needs transformers and peft.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import pathlib
 import statistics
@@ -28,6 +30,7 @@ def arguments():
     for name, default in (("rounds", 5), ("steps", 8), ("hidden", 384), ("layers", 12), ("batch", 4), ("time", 128), ("rank", 8)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--python", help=argparse.SUPPRESS)  # a process that trains with PEFT: a folder
     return parser.parse_args()
 
@@ -60,6 +63,10 @@ def prepare(given, folder):
     import peft
     import transformers
     torch.manual_seed(1)
+    numpy.random.default_rng(1).integers(0, VOCABULARY, 2 * given.steps * given.batch * given.time + 1).astype(
+        numpy.uint16).tofile(folder / "tokens.bin")
+    if (folder / "adapter").exists():
+        return
     heads = given.hidden // 64
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
         vocab_size=VOCABULARY, hidden_size=given.hidden, intermediate_size=3 * given.hidden, num_hidden_layers=given.layers,
@@ -67,9 +74,6 @@ def prepare(given, folder):
     model.save_pretrained(folder / "base")
     peft.get_peft_model(model, peft.LoraConfig(r=given.rank, lora_alpha=16, target_modules="all-linear")).save_pretrained(
         folder / "adapter")
-    numpy.random.default_rng(1).integers(0, VOCABULARY, 2 * given.steps * given.batch * given.time + 1).astype(
-        numpy.uint16).tofile(folder / "tokens.bin")
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def levin_command(given, folder, steps):
@@ -112,8 +116,12 @@ def main():
         train_with_peft(given)
         return
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        weights = prepare(given, folder)
+        folder = given.folder or pathlib.Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        # In a process of its own: a child's peak memory begins with that of the process that starts it.
+        preparing = multiprocessing.Process(target=prepare, args=(given, folder))
+        preparing.start()
+        preparing.join()
         rates, peaks, starts = {"levin": [], "PEFT": []}, {"levin": [], "PEFT": []}, {"levin": [], "PEFT": []}
         for _ in range(given.rounds):
             for name, command in (("levin", levin_command), ("PEFT", peft_command)):
@@ -123,14 +131,17 @@ def main():
                 rates[name].append(given.steps * given.batch * given.time / (many - few))
                 peaks[name].append(peak)
                 starts[name].append(one)
-        print(f"{weights / 1e6:.1f} M weights, rank {given.rank} on all linear layers, {given.batch} x {given.time} tokens, one thread, "
-              f"load at the end {os.getloadavg()[0]:.1f}")
+        print(f"{given.layers} layers of {given.hidden}, rank {given.rank} on all linear layers, {given.batch} x {given.time} tokens, one "
+              f"thread, load at the end {os.getloadavg()[0]:.1f}")
+        before = {name: [one - given.batch * given.time / rate for one, rate in zip(starts[name], rates[name])] for name in rates}
         for name in rates:
             print(f"{name:6} {statistics.median(rates[name]):8.0f} tokens/s ({min(rates[name]):.0f} to {max(rates[name]):.0f}), "
-                  f"peak {statistics.median(peaks[name]) / 2**20:.0f} MiB, first step after {statistics.median(starts[name]):.2f} s")
+                  f"peak {statistics.median(peaks[name]) / 2**20:.0f} MiB, a step begins after {statistics.median(before[name]):.2f} s, "
+                  f"a process of one step takes {statistics.median(starts[name]):.2f} s")
         ratio = [a / b for a, b in zip(rates["levin"], rates["PEFT"])]
         print(f"levin's rate is {statistics.median(ratio):.2f} of PEFT's ({min(ratio):.2f} to {max(ratio):.2f}), its memory "
-              f"{statistics.median(peaks['levin']) / statistics.median(peaks['PEFT']):.2f}, its start "
+              f"{statistics.median(peaks['levin']) / statistics.median(peaks['PEFT']):.2f}, its start until the first step "
+              f"{statistics.median(before['levin']) / statistics.median(before['PEFT']):.2f}, its process of one step "
               f"{statistics.median(starts['levin']) / statistics.median(starts['PEFT']):.2f}")
 
 

@@ -3,16 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/amax.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/clamp.h>
-#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/round.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/adapters/code_tables.h>
 
@@ -99,6 +96,20 @@ at::Tensor nf4_scales(const at::Tensor& bytes, const HeldForm& form, int64_t fir
          floats_at(bytes, layout.outer_scales + 4 * layout.outer_blocks, 1);
 }
 
+/// Returns uninitialised floats [count] of `device`. On the CPU they lie in memory that the thread keeps and uses
+/// again: blocks that each product allocates and frees would leave gaps among the activations, together as large as the
+/// whole weights in float32.
+at::Tensor floats_for_rows(int64_t count, c10::Device device) {
+  const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device);
+  if (!device.is_cpu()) return at::empty({count}, options);
+  thread_local at::Tensor kept;
+  if (!kept.defined() || kept.numel() < count) {
+    const c10::InferenceMode for_training_too(false);
+    kept = at::empty({count}, options);
+  }
+  return kept.narrow(0, 0, count);
+}
+
 /// Returns the values of whole blocks, flat, in float32.
 at::Tensor nf4_blocks(const at::Tensor& bytes, const HeldForm& form, int64_t first, int64_t count) {
   // A copy, of half a byte for each value: memory that fsdp divides is there for operations alone.
@@ -110,7 +121,7 @@ at::Tensor nf4_blocks(const at::Tensor& bytes, const HeldForm& form, int64_t fir
     const at::Tensor values = table_on(nf4_values(), bytes.device()).index_select(0, single);
     return (values.view({count, kNF4Block}) * scales.unsqueeze(1)).view({-1});
   }
-  const at::Tensor values = at::empty({count * kNF4Block}, at::TensorOptions(at::kFloat));
+  const at::Tensor values = floats_for_rows(count * kNF4Block, bytes.device());
   const auto* const code = codes.const_data_ptr<uint8_t>();
   const auto* const scale = scales.const_data_ptr<float>();
   auto* const value = values.mutable_data_ptr<float>();
@@ -129,13 +140,21 @@ at::Tensor nf4_blocks(const at::Tensor& bytes, const HeldForm& form, int64_t fir
   return values;
 }
 
+/// Some rows at a time, so that what is computed on the way leaves no gaps in the heap that are larger than the result.
 at::Tensor held_int8(const at::Tensor& weight, const HeldForm& form) {
-  const at::Tensor scales = weight.abs().amax(1) / 127;
-  const at::Tensor codes = at::where(scales.unsqueeze(1) > 0, weight / scales.unsqueeze(1), 0).round().clamp(-127, 127);
-  const int64_t padding = aligned(form.rows * form.cols) - form.rows * form.cols;
-  return at::cat({at::constant_pad_nd(codes.to(at::kChar).reshape({-1}), {0, padding}).view(at::kByte),
-                  scales.contiguous().view(at::kByte)})
-      .unsqueeze(1);
+  constexpr int64_t kElementsAtOnce = int64_t{1} << 14;
+  const int64_t of_codes = form.rows * form.cols;
+  const at::Tensor bytes = at::zeros({aligned(of_codes) + 4 * form.rows}, weight.options().dtype(at::kByte));
+  const at::Tensor codes = bytes.narrow(0, 0, of_codes).view(at::kChar).view({form.rows, form.cols});
+  const at::Tensor scales = floats_at(bytes, aligned(of_codes), form.rows);
+  const int64_t step = std::max<int64_t>(kElementsAtOnce / std::max<int64_t>(form.cols, 1), 1);
+  for (int64_t begin = 0; begin < form.rows; begin += step) {
+    const int64_t count = std::min(step, form.rows - begin);
+    const at::Tensor rows = weight.narrow(0, begin, count), scale = rows.abs().amax(1, /*keepdim=*/true) / 127;
+    scales.narrow(0, begin, count).copy_(scale.squeeze(1));
+    codes.narrow(0, begin, count).copy_(at::where(scale > 0, rows / scale, 0).round_().clamp_(-127, 127));
+  }
+  return bytes.unsqueeze(1);
 }
 
 }  // namespace
@@ -154,24 +173,34 @@ at::Tensor held_values(const at::Tensor& weight, const HeldForm& form, const std
 
 void check_can_be_held(const at::Tensor& weight, BaseFormat format, const std::string& name) {
   const bool has_codes = format == BaseFormat::NF4 || format == BaseFormat::Int8;
-  if (has_codes && !at::isfinite(weight).all().item<bool>())
+  if (!has_codes || weight.numel() == 0) return;
+  const auto [least, largest] = at::aminmax(weight);
+  if (!std::isfinite(least.item<double>()) || !std::isfinite(largest.item<double>()))
     throw UsageError("LoRA.base: the weight of ", name, " has values that are not finite, which no code stands for");
 }
 
 int64_t rows_at_once(const HeldForm& form, c10::Device device) {
-  const int64_t elements = device.is_cpu() ? int64_t{1} << 20 : int64_t{1} << 24;
+  const int64_t elements = int64_t{1} << (device.is_cpu() ? 18 : 24);  // on the CPU: what its cache holds
   const int64_t step = form.format == BaseFormat::NF4 ? kNF4Block / std::gcd(form.cols, kNF4Block) : 1;
   return std::max<int64_t>(elements / std::max<int64_t>(form.cols, 1) / step, 1) * step;
 }
 
 at::Tensor rows_of(const at::Tensor& held, const HeldForm& form, int64_t begin, int64_t count, at::ScalarType dtype) {
-  if (form.format == BaseFormat::BFloat16) return held.detach().narrow(0, begin, count).to(dtype);
+  if (form.format == BaseFormat::BFloat16) {
+    const at::Tensor rows = held.detach().narrow(0, begin, count);
+    if (dtype != at::kFloat) return rows.to(dtype);
+    return floats_for_rows(rows.numel(), held.device()).view(rows.sizes()).copy_(rows);
+  }
   const at::Tensor bytes = held.detach().reshape({-1});
   const int64_t first = begin * form.cols, elements = count * form.cols;
   if (form.format == BaseFormat::Int8) {
     const at::Tensor codes = bytes.narrow(0, first, elements).view(at::kChar).view({count, form.cols});
     const at::Tensor scales = floats_at(bytes, aligned(form.rows * form.cols) + 4 * begin, count);
-    return (codes.to(at::kFloat) * scales.unsqueeze(1)).to(dtype);
+    return floats_for_rows(elements, held.device())
+        .view(codes.sizes())
+        .copy_(codes)
+        .mul_(scales.unsqueeze(1))
+        .to(dtype);
   }
   const at::Tensor blocks = nf4_blocks(bytes, form, first / kNF4Block, parts(elements, kNF4Block));
   return blocks.narrow(0, 0, elements).view({count, form.cols}).to(dtype);

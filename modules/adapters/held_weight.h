@@ -35,11 +35,11 @@ at::Tensor held_values(const at::Tensor& weight, const HeldForm& form, const std
 /// Throws levin::UsageError that names the layer for values that are not finite, if the form has codes.
 void check_can_be_held(const at::Tensor& weight, BaseFormat format, const std::string& name);
 
-/// Returns how many rows can be read at once: at most some millions of elements, and whole blocks.
+/// Returns how many rows can be read at once: whole blocks, and at most 2^18 elements on the CPU, 2^24 on a GPU.
 int64_t rows_at_once(const HeldForm& form, c10::Device device);
 
 /// Returns the weight's rows from `begin` on in `dtype` [count, cols], on the device of `held`. `begin` is a multiple
-/// of rows_at_once.
+/// of rows_at_once. On the CPU the next call in the same thread may write over them.
 at::Tensor rows_of(const at::Tensor& held, const HeldForm& form, int64_t begin, int64_t count, at::ScalarType dtype);
 
 /// Returns the whole weight in its dtype from before.
