@@ -1,11 +1,12 @@
 // The levin program with the data of program_parity_test.py, and programs called by themselves:
 //
 //   program_trainer fit --model.class ProgramModule ... --data.class Tensors --data.file data.pt ...
-//   program_trainer run PROGRAM IN OUT train|eval
+//   program_trainer run PROGRAM IN OUT [PROGRAM IN OUT ...]
 //
 // `run` loads the entry `weights` of IN, if there is one, seeds LibTorch, calls the program with the list `inputs`, and
 // adds up the squares of all outputs that have a gradient. OUT gets `outputs`, `gradients` (by name), `state` (the
-// state dict after the call) and `inputs` (as the call leaves them).
+// state dict after the call) and `inputs` (as the call leaves them), of a call in train and one in eval mode; or
+// OUT.error gets the reason why there are none.
 #include <levin/core/state/state_file.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/loader_options.h>
@@ -15,7 +16,7 @@
 #include <levin/program/main.h>
 #include <torch/torch.h>
 
-#include <iostream>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -82,19 +83,18 @@ levin::State called(const std::string& program, const levin::State& given, bool 
       {{"outputs", outputs}, {"gradients", gradients}, {"state", levin::module_state_dict(module)}, {"inputs", left}});
 }
 
-void run(const std::string& program, const std::string& in, const std::string& out) {
+void run(const std::string& program, const std::string& in, const std::string& out) try {
   const levin::State given = levin::load_state(in);
   levin::save_state(
       levin::State::dict({{"train", called(program, given, true)}, {"eval", called(program, given, false)}}), out);
+} catch (const std::exception& error) {
+  std::ofstream(out + ".error") << error.what() << "\n";
 }
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  if (argc != 5 || std::string(argv[1]) != "run") return levin::cli::main(argc, argv);
-  run(argv[2], argv[3], argv[4]);
+int main(int argc, char** argv) {
+  if (argc < 5 || std::string(argv[1]) != "run") return levin::cli::main(argc, argv);
+  for (int i = 2; i + 2 < argc; i += 3) run(argv[i], argv[i + 1], argv[i + 2]);
   return 0;
-} catch (const std::exception& error) {
-  std::cerr << error.what() << "\n";
-  return 1;
 }

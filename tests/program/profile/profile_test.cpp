@@ -20,14 +20,14 @@ namespace {
 /// Runs `levin profile --json` of a config with short trials, in a folder of its own.
 struct Profiled {
   explicit Profiled(const std::string& trainer, const std::string& model, const std::string& data,
-                    std::vector<std::string> flags = {"--json"}) {
+                    std::vector<std::string> flags = {"--json"}, int64_t steps = 8) {
     write_bytes(folder / "run.json",
                 R"({"seed": 1, "trainer": {"accelerator": "cpu", "num_threads": 1, "default_root_dir": ")" +
                     folder.path().string() + "\"" + (trainer.empty() ? "" : ", ") + trainer +
                     R"(}, "model": {"class": "Net")" + (model.empty() ? "" : ", ") + model +
                     R"(}, "data": {"class": "HookData")" + (data.empty() ? "" : ", ") + data + "}}");
-    std::vector<std::string> words = {"profile",     "--config", (folder / "run.json").string(), "--steps", "10",
-                                      "--max-pairs", "5"};
+    std::vector<std::string> words = {
+        "profile", "--config", (folder / "run.json").string(), "--steps", std::to_string(steps), "--max-pairs", "3"};
     words.insert(words.end(), flags.begin(), flags.end());
     run = levin::testing::run_program(words);
     INFO(run.err);
@@ -130,7 +130,7 @@ TEST_CASE("the module and the process are as before a profile") {
   at::manual_seed(7);
   const double expected = torch::rand({}).item<double>();
   at::manual_seed(7);
-  const Profiled profiled(R"("detect_anomaly": true, "deterministic": true)", R"("sleep": 1)", "");
+  const Profiled profiled(R"("detect_anomaly": true, "deterministic": true)", "", "", {"--json"}, /*steps=*/4);
   CHECK(profiled.run.code == 0);
   CHECK(torch::rand({}).item<double>() == expected);
   CHECK(at::get_num_threads() == threads);

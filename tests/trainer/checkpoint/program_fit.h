@@ -17,7 +17,7 @@
 /// Fits of the program in a temporary folder.
 struct ProgramFit {
   /// Each epoch has 100 batches. `epochs` must be large enough for a signal to come before the end on any machine.
-  explicit ProgramFit(int epochs = 30) {
+  explicit ProgramFit(int epochs = 20) {
     write_bytes(folder / "config.json", R"({
       "seed": 3, "name": "run",
       "trainer": {"max_epochs": )" + std::to_string(epochs) +

@@ -255,7 +255,7 @@ void check_few_refused(int64_t refused, int64_t cases) { CHECK((cases < 8 || ref
 }  // namespace
 
 TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
-  const int64_t cases = number_from_environment("LEVIN_RANDOM_CASES", 12),
+  const int64_t cases = number_from_environment("LEVIN_RANDOM_CASES", 8),
                 first = number_from_environment("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
