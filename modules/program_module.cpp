@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/joined.h>
+#include <levin/modules/adapters/while_merged.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/program/blocks.h>
 #include <levin/modules/program/input_check.h>
@@ -296,7 +297,10 @@ ImportedTensor ProgramModule::described_output() const {
   return output;
 }
 
-void ProgramModule::save_program(const std::filesystem::path& path) const { impl_->save(path); }
+void ProgramModule::save_program(const std::filesystem::path& path) const {
+  const adapters::WhileMerged merged(*this);
+  impl_->save(path);
+}
 
 ImportedModule::Choices ProgramModule::choices() const {
   return {options.program,   options.loss,         options.inputs, options.class_dimension, options.save_to,

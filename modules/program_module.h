@@ -78,8 +78,8 @@ class ProgramModule : public ImportedModule {
   const std::vector<std::string>& output_names() const;
   ImportedTensor described_output() const override;
 
-  /// Writes the program with the present weights, in the modes that its parts are in, to a file that Python's
-  /// torch.export.load opens. The write is atomic. Throws as AtomicFile does.
+  /// Writes the program with the present weights, adapters merged into them, in the modes that its parts are in, to a
+  /// file that Python's torch.export.load opens. The write is atomic. Throws as AtomicFile does.
   void save_program(const std::filesystem::path& path) const;
 
   Options options;

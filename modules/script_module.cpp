@@ -1,6 +1,7 @@
 #include <levin/modules/script_module.h>
 #include <levin/core/system/error.h>
 #include <levin/data/remote/local_path.h>
+#include <levin/modules/adapters/while_merged.h>
 #include <levin/modules/script_file.h>
 
 #include <utility>
@@ -88,6 +89,7 @@ ImportedModule::Choices ScriptModule::choices() const {
 bool ScriptModule::has_own_loss() const { return options.loss == NamedLoss::Script; }
 
 void ScriptModule::save_script(const std::filesystem::path& path) {
+  const adapters::WhileMerged merged(*this);
   tensors_.push();
   levin::save_script(script_, path);
 }

@@ -55,8 +55,8 @@ class ScriptModule : public ImportedModule {
   /// Calls the script's forward. Throws levin::UsageError if the result is not a tensor.
   at::Tensor forward(const std::vector<at::Tensor>& inputs) override;
 
-  /// Writes the current model, on the CPU, as TorchScript that `torch.jit.load` opens in Python and in C++. The write
-  /// is atomic. Throws as AtomicFile does.
+  /// Writes the current model, adapters merged into its weights, on the CPU, as TorchScript that `torch.jit.load` opens
+  /// in Python and in C++. The write is atomic. Throws as AtomicFile does.
   void save_script(const std::filesystem::path& path);
 
   void train(bool on = true) override;

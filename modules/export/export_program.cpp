@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <levin/core/device/rng_guard.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/adapters/lora.h>
 #include <levin/modules/export/bound_program.h>
 #include <levin/modules/export/dynamic_sizes.h>
 #include <levin/modules/export/function_recorder.h>
@@ -207,6 +208,8 @@ void ExportedNetwork::quantize(const std::vector<Batch>& calibration) { impl_->q
 
 ExportedNetwork export_program(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
   if (!options.function) refuse("options.function: missing; give the function of a batch that is exported");
+  if (!adapted_layers(module).empty())
+    refuse("the module has adapters, which no recording sees; call merge_adapters first");
   return ExportedNetwork(std::make_unique<ExportedNetwork::Impl>(module, example, options));
 }
 

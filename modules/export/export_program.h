@@ -81,9 +81,9 @@ class ExportedNetwork {
 /// parameters and buffers under the module's names. The network shares their memory. The function is called at several
 /// sizes; buffers and random numbers are afterwards as before. The target is no input.
 ///
-/// Throws levin::UsageError for a batch with lists or of the program's own type, and, with the operator, its layer and
-/// what to do, for a function that reads values of tensors (item(), an if), does something else for another size, or
-/// calls what is no operator of ATen.
+/// Throws levin::UsageError for a batch with lists or of the program's own type, for a module with adapters, and, with
+/// the operator, its layer and what to do, for a function that reads values of tensors (item(), an if), does something
+/// else for another size, or calls what is no operator of ATen.
 ExportedNetwork export_program(LightningModule& module, const Batch& example, const ExportOptions& options = {});
 /// The same of any module; options.function is needed.
 ExportedNetwork export_program(torch::nn::Module& module, const Batch& example, const ExportOptions& options);

@@ -246,6 +246,9 @@ int run_export(const ExportFlags& flags, const Words& words) {
   const auto data = options.data ? options.data.make("data") : nullptr;
   const TrainedWeights trained = find_trained_weights(options, line.flags.ckpt_path);
   const TrainedModule ready(*module, data.get(), trained, line.flags.ckpt_path);
+  const bool is_recorded = format == Format::Script || format == Format::Network;
+  const bool merges = is_recorded && !adapted_layers(*module).empty();
+  if (merges) merge_adapters(*module);  // a recording has the weights' operations alone
   std::ostringstream told;
   const fs::path out = followed(place.path());
   if (format == Format::Weights) {
@@ -258,6 +261,7 @@ int run_export(const ExportFlags& flags, const Words& words) {
   } else {
     export_network(*module, data.get(), trained.learned_from_data, flags, out, told);
   }
+  if (merges) told << "; adapters are in its weights";
   place.finish();
   const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
   std::cout << (place.is_in_bucket() ? flags.out : out.string()) << told.str() << "; "

@@ -133,6 +133,40 @@ def check_fit():
         sys.exit("int8: another training than with the values as weights")
 
 
+def check_export():
+    """Written programs and scripts compute what the adapted module does."""
+    torch.jit.save(torch.jit.script(base().train()), FOLDER / "net.ts")
+    predict = ("predict", "--input", FOLDER / "x.npy", "--output")
+    for name in ("as_given", "bfloat16", "int8", "nf4"):
+        for kind, option in (("ProgramModule", "program"), ("ScriptModule", "file")):
+            given = config(f"export_{name}_{kind}", base=name)
+            values = json.loads(given.read_text())
+            end, written = (".pt2" if kind == "ProgramModule" else ".ts"), {}
+            model = {**values["model"], "class": kind, option: str(FOLDER / f"net{end}")}
+            if kind == "ScriptModule":
+                del model["program"]
+            written["save_to"] = FOLDER / f"{name}_saved{end}"
+            given.write_text(json.dumps({**values, "model": {**model, "save_to": str(written["save_to"])}}))
+            levin("fit", "--config", given)
+            saved = ("--ckpt-path", next((FOLDER / given.stem).glob("**/last.ckpt")))
+            written["export"] = FOLDER / f"{name}{end}"
+            levin("export", "--config", given, *saved, "--out", written["export"])
+            if kind == "ProgramModule":
+                written["inference"] = FOLDER / f"{name}_inference.pt2"
+                said = levin("export", "--config", given, *saved, "--out", written["inference"], "--inference")
+                if "adapters are in its weights" not in said:
+                    sys.exit(f"{name}: levin export does not say that it merged: {said}")
+            of_module, of_file = FOLDER / "module.npy", FOLDER / "file.npy"
+            levin(*predict, of_module, "--config", given, *saved)
+            for how, file in written.items():
+                given.write_text(json.dumps({**values, "model": {"class": kind, option: str(file)}}))
+                levin(*predict, of_file, "--config", given)
+                worst = np.abs(np.load(of_module) - np.load(of_file)).max()
+                print(f"{kind}, {name}, {how}: predictions of the written file differ by {worst:.2g}")
+                if worst > 1e-5:
+                    sys.exit(f"{name}: the written file is another model")
+
+
 def check_dry_run():
     """The dry run counts what is held."""
     def parameters(name, **options):
@@ -191,6 +225,7 @@ def main():
     save_program(base(), "net.pt2")
     check_codes()
     check_fit()
+    check_export()
     check_dry_run()
     check_memory()
 

@@ -125,6 +125,20 @@ TEST_CASE("merged adapters are part of the weights") {
   add_lora(*net);  // it may have others afterwards
 }
 
+TEST_CASE("a module is recorded once its adapters are merged") {
+  auto net = small_net();
+  add_lora(*net, {.rank = 2});
+  draw_outputs(*net);
+  const levin::Batch example(torch::randn({5, 4}));
+  levin::ExportOptions options;
+  options.function = [&](const levin::Batch& batch) { return levin::Batch(net->forward(batch.input())); };
+  const auto record = [&] { return levin::export_program(*net, example, options); };
+  CHECK_THAT(error_text([&] { record(); }), Contains("call merge_adapters first"));
+  const auto before = net->forward(example.input());
+  levin::merge_adapters(*net);
+  CHECK(torch::allclose(record().run({example.input()})[0], before));
+}
+
 TEST_CASE("dropout of an adapter is there in training alone, and draws by the seed") {
   auto net = small_net();
   add_lora(*net, {.rank = 2, .dropout = 0.5});
