@@ -19,6 +19,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -158,6 +159,14 @@ void set_numbers(const parquet::Statistics& statistics, ColumnBounds& bounds) {
   bounds.greatest = static_cast<Number>(own.max());
 }
 
+template <class Type>
+void set_whole_numbers(const parquet::Statistics& statistics, bool is_unsigned, ColumnBounds& bounds) {
+  if (is_unsigned)
+    set_numbers<Type, std::make_unsigned_t<typename Type::c_type>>(statistics, bounds);
+  else
+    set_numbers<Type>(statistics, bounds);
+}
+
 void set_texts(const parquet::Statistics& statistics, ColumnBounds& bounds) {
   thread_local std::string least, greatest;
   const auto& own = static_cast<const parquet::ByteArrayStatistics&>(statistics);
@@ -184,16 +193,10 @@ bool ParquetFile::bounds(int64_t block, int64_t column, ColumnBounds& bounds) co
       set_numbers<parquet::BooleanType>(*statistics, bounds);
       return type == arrow::Type::BOOL;
     case parquet::Type::INT32:
-      if (is_unsigned)
-        set_numbers<parquet::Int32Type, uint32_t>(*statistics, bounds);
-      else
-        set_numbers<parquet::Int32Type>(*statistics, bounds);
+      set_whole_numbers<parquet::Int32Type>(*statistics, is_unsigned, bounds);
       return is_whole;
     case parquet::Type::INT64:
-      if (is_unsigned)
-        set_numbers<parquet::Int64Type, uint64_t>(*statistics, bounds);
-      else
-        set_numbers<parquet::Int64Type>(*statistics, bounds);
+      set_whole_numbers<parquet::Int64Type>(*statistics, is_unsigned, bounds);
       return is_whole;
     case parquet::Type::FLOAT:
       set_numbers<parquet::FloatType>(*statistics, bounds);

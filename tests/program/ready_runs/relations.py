@@ -147,16 +147,20 @@ class Case:
         problems.append(difference(*last, 1e-6, "last row"))
         return [one for one in problems if one]
 
+    def differences(self, one, other):
+        """Of the weights and the rows of two fits, to the bit."""
+        problems = [difference(weights(self.place / one), weights(self.place / other), path="weights")]
+        if rows(self.place / one) != rows(self.place / other):
+            problems.append("rows differ")
+        return [one for one in problems if one]
+
     def workers(self, config):
         one, other = copy.deepcopy(config), copy.deepcopy(config)
         one["data"]["num_workers"] = 0
         other["data"]["num_workers"] = self.dice.choice([1, 2, 3])
         self.fit("none", one)
         self.fit("workers", other)
-        problems = [difference(weights(self.place / "none"), weights(self.place / "workers"), path="weights")]
-        if rows(self.place / "none") != rows(self.place / "workers"):
-            problems.append("rows differ")
-        return [one for one in problems if one]
+        return self.differences("none", "workers")
 
     def validate(self, config):
         config["model"].pop("metrics", None)  # BootStrapper draws
@@ -203,11 +207,7 @@ class Case:
             config["trainer"]["auto_lr_find"] = True
         self.fit("fit", config)
         self.fit("again", json.loads((run_folder(self.place / "fit") / "config.json").read_text()))
-        one, other = self.place / "fit", self.place / "again"
-        problems = [difference(weights(one), weights(other), path="weights")]
-        if rows(one) != rows(other):
-            problems.append("rows differ")
-        return [one for one in problems if one]
+        return self.differences("fit", "again")
 
     def predictions(self, name, config, checkpoint=None):
         flags = ["--ckpt-path", str(checkpoint)] if checkpoint else []
