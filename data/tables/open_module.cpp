@@ -32,8 +32,8 @@ const ModuleFunctions& open_table_module(const std::string& format) {
   const std::string file = "liblevin_" + format + ".so";
   void* const library = open_library(file, how_to_get(format));
   if (!library)
-    throw UsageError("this levin is built without a reader of ", name_of(format), " files (there is no ", file,
-                     " beside it, nor in the folder of the variable LEVIN_MODULES); ", how_to_get(format));
+    throw MissingModule("this levin is built without a reader of ", name_of(format), " files (there is no ", file,
+                        " beside it, nor in the folder of the variable LEVIN_MODULES); ", how_to_get(format));
   const auto get = reinterpret_cast<GetModuleFunctions>(dlsym(library, kGetModuleFunctions));
   const ModuleFunctions* const found = get ? get() : nullptr;
   if (!found || found->version != kTableModuleVersion)

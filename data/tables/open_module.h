@@ -1,15 +1,21 @@
 #pragma once
+#include <levin/core/system/error.h>
 #include <levin/data/tables/module_interface.h>
 
 #include <string>
 
 namespace levin::data {
 
+/// There is no module for a file format in this levin; the text says how to get it.
+class MissingModule final : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
 /// Opens the module of a file format, "parquet" or "hdf5", once, and returns its functions.
 ///
 /// It is looked for in the folder that the variable LEVIN_MODULES names, beside levin's program or library, and in the
-/// folder lib beside theirs. Throws levin::UsageError that says how to get it if there is none or if it cannot be
-/// opened.
+/// folder lib beside theirs. Throws MissingModule if there is none, and levin::UsageError if it cannot be opened.
 const ModuleFunctions& open_table_module(const std::string& format);
 
 }  // namespace levin::data

@@ -2,16 +2,21 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/modules/adapters/adapted_weight.h>
 
+#include <utility>
+
 namespace levin::adapters {
 
-WhileMerged::WhileMerged(const torch::nn::Module& module) {
+// The object is whole before the body begins: if memory ends in the middle, the destructor gives back what was merged.
+WhileMerged::WhileMerged(const torch::nn::Module& module) : WhileMerged() {
   const at::NoGradGuard no_grad;
-  for (AdaptedLayer& one : adapted_layers(module)) {
+  std::vector<AdaptedLayer> layers = adapted_layers(module);
+  before_.reserve(layers.size());
+  for (AdaptedLayer& one : layers) {
     const at::Tensor merged = one.adapter->merged(one.weight);
-    adapters::detach(one.weight);
     at::Tensor held = one.weight.detach();
-    one.weight.set_data(merged);
+    adapters::detach(one.weight);
     before_.emplace_back(std::move(one), std::move(held));
+    before_.back().first.weight.set_data(merged);
   }
 }
 

@@ -17,6 +17,8 @@ class WhileMerged {
   WhileMerged& operator=(const WhileMerged&) = delete;
 
  private:
+  WhileMerged() = default;
+
   std::vector<std::pair<AdaptedLayer, at::Tensor>> before_ = {};  ///< the weights as they are held
 };
 

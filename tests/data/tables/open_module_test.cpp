@@ -13,7 +13,7 @@ namespace levin::data {
 namespace {
 
 TEST_CASE("A levin without the module of a format says how to get it") {
-  CHECK(error_text<UsageError>([] { open_table_module("absent"); }).find("built without a reader of absent files") !=
+  CHECK(error_text<MissingModule>([] { open_table_module("absent"); }).find("built without a reader of absent files") !=
         std::string::npos);
 }
 
