@@ -96,7 +96,8 @@ bool is_linear(const Module& module) {
 }
 
 at::Tensor weight_of(const Module& layer) {
-  const at::Tensor* const weight = layer.named_parameters(/*recurse=*/false).find("weight");
+  const auto parameters = layer.named_parameters(/*recurse=*/false);
+  const at::Tensor* const weight = parameters.find("weight");
   return weight == nullptr ? at::Tensor() : *weight;
 }
 
