@@ -81,7 +81,10 @@ void Session::pause() { impl().control.pause(); }
 void Session::resume() { impl().control.resume(); }
 SessionState Session::state() const { return impl().control.state(); }
 PublishedWeights Session::published() const { return impl().weights->newest(); }
-std::unique_lock<std::mutex> Session::update_lock() const { return std::unique_lock(impl().updates); }
+std::unique_lock<std::mutex> Session::update_lock() const {
+  impl().refuse_inside("update_lock");
+  return std::unique_lock(impl_->updates);
+}
 
 std::vector<std::string> Session::warnings() const { return impl().assembly().warnings(); }
 at::Generator Session::generator() const { return impl().assembly().generator(); }

@@ -8,6 +8,20 @@
 
 namespace levin {
 
+class Session::Impl::Turn {
+ public:
+  explicit Turn(Impl& session) : session_(session), lock_(session.updates) {
+    session_.inside_ = std::this_thread::get_id();
+  }
+  ~Turn() { session_.inside_ = std::thread::id(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Impl& session_;
+  const std::lock_guard<std::mutex> lock_;
+};
+
 Session::Impl::Impl(SessionSetup setup)
     : options_(std::move(setup.options)),
       placement_(std::move(setup.placement)),
@@ -66,6 +80,13 @@ void Session::Impl::check_running(const char* call) const {
   if (run_.module_is_gone()) run_.check_module_exists((std::string("Session::") + call).c_str());
 }
 
+void Session::Impl::refuse_inside(const char* call) const {
+  if (inside_ != std::this_thread::get_id()) return;
+  throw UsageError("Session::", call,
+                   ": called inside of a step or a validation of this session, by a hook or a loss; call it between "
+                   "steps");
+}
+
 BatchPlace Session::Impl::place(data::LoadedBatch& loaded) {
   if (loader_) return loader_->place(loaded);
   return {.samples = loaded.samples,
@@ -74,6 +95,7 @@ BatchPlace Session::Impl::place(data::LoadedBatch& loaded) {
 }
 
 StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
+  refuse_inside("step");
   if (is_busy_.exchange(true))
     throw UsageError("Session::step: another thread is in a step of this session; one thread trains");
   const auto leave = c10::make_scope_exit([&] { is_busy_ = false; });
@@ -83,7 +105,7 @@ StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
   StepResult result;
   if (control.is_paused()) control.wait_while_paused();
   {
-    const std::lock_guard lock(updates);
+    const Turn turn(*this);
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -146,9 +168,10 @@ void Session::Impl::finish_turn() {
 
 bool Session::Impl::next() {
   if (!is_running()) return false;
+  refuse_inside("next");
   check_running("next");
   {
-    const std::lock_guard lock(updates);
+    const Turn turn(*this);
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -160,8 +183,9 @@ bool Session::Impl::next() {
 
 void Session::Impl::end_epoch() {
   check_running("end_epoch");
+  refuse_inside("end_epoch");
   {
-    const std::lock_guard lock(updates);
+    const Turn turn(*this);
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -174,7 +198,8 @@ void Session::Impl::end_epoch() {
 
 std::vector<Metrics> Session::Impl::validate(data::Loaders loaders) {
   check_running("validate");
-  const std::lock_guard lock(updates);
+  refuse_inside("validate");
+  const Turn turn(*this);
   guarded([&] {
     validation_.emplace(run_, Stage::Validate,
                         [&] { return loaders.empty() ? run_.module().val_dataloader() : std::move(loaders); });
@@ -212,7 +237,8 @@ data::LoadedBatch Session::Impl::next_batch() {
   guarded([&] {
     const at::AutoGradMode gradients(true);
     const auto in_new_epoch = [&] {
-      const std::lock_guard lock(updates);
+      refuse_inside("loader");
+      const Turn turn(*this);
       finish_turn();
       if (is_over_) throw UsageError("Session::loader: the session is over; ask Session::next() before each batch");
       loader_->set_epoch(run_.state.counters.epoch);
@@ -220,8 +246,9 @@ data::LoadedBatch Session::Impl::next_batch() {
     if (at_end_of_epoch() || !steps_.is_inside_epoch()) in_new_epoch();
     std::optional<data::LoadedBatch> next = loader_->next();
     if (!next && steps_.is_inside_epoch()) {
+      refuse_inside("loader");
       {
-        const std::lock_guard lock(updates);
+        const Turn turn(*this);
         finish_turn();
         steps_.end_unannounced();
       }
@@ -263,7 +290,8 @@ State Session::Impl::host_states() const {
 
 RunResult Session::Impl::finish() {
   check_running("finish");
-  const std::lock_guard lock(updates);
+  refuse_inside("finish");
+  const Turn turn(*this);
   guarded([&] {
     const at::AutoGradMode gradients(true);
     finish_turn();

@@ -9,7 +9,9 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 namespace levin {
 
@@ -39,6 +41,8 @@ class Session::Impl {
   bool due_to_save() const { return run_.saves.has_requests(); }
   /// Throws if the session has ended.
   void check_running(const char* call) const;
+  /// Throws if this thread is inside of a step or validation of the session, and so holds `updates`.
+  void refuse_inside(const char* call) const;
 
   SessionControl control = {};
   std::shared_ptr<WeightsPublisher> weights = std::make_shared<WeightsPublisher>();
@@ -47,6 +51,8 @@ class Session::Impl {
   double progress_every_seconds = 0;
 
  private:
+  /// Holds `updates`, and says which thread does.
+  class Turn;
   enum class Phase { Running, Finished, Failed };
 
   /// Runs a part of the session; if it throws, the session has failed.
@@ -79,9 +85,10 @@ class Session::Impl {
   State resumed_host_states_ = State::dict();
   Phase phase_ = Phase::Running;
   bool is_over_ = false, has_stepped_ = false;
-  std::atomic<bool> is_busy_ = false;  ///< a thread is in a step
-  int64_t rows_shown_ = 0;             ///< log rows of the run when `control` got its metrics
-  double progress_at_ = 0;             ///< seconds of the run
+  std::atomic<bool> is_busy_ = false;         ///< a thread is in a step
+  std::atomic<std::thread::id> inside_ = {};  ///< the thread that holds `updates`; of none, the empty id
+  int64_t rows_shown_ = 0;                    ///< log rows of the run when `control` got its metrics
+  double progress_at_ = 0;                    ///< seconds of the run
   const int exceptions_at_start_ = std::uncaught_exceptions();
 };
 

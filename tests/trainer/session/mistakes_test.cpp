@@ -94,6 +94,46 @@ TEST_CASE("a second thread that steps is told so, and the first trains on as alo
   }
 }
 
+TEST_CASE("a call inside of a session's own step or validation is refused, where it would wait for itself") {
+  struct Calling : ToyModule {
+    Calling() : ToyModule(0.2) {}
+    void validation_step(const levin::Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
+    void on_validation_end(levin::Run& run) override { called(run); }
+    std::function<void(levin::Run&)> called = [](levin::Run&) {};
+  };
+  const ToyData data(8);
+  const auto in_loss = [&](const std::function<void(levin::Session&)>& call) {
+    const TemporaryFolder folder;
+    const auto module = std::make_shared<Calling>();
+    levin::Session session = levin::Trainer(options_in(folder)).start(module);
+    return error_text<levin::UsageError>([&] {
+      session.step([&] {
+        call(session);
+        return torch::zeros({});
+      });
+    });
+  };
+  const std::string inside =
+      ": called inside of a step or a validation of this session, by a hook or a loss; call it between steps";
+  CHECK(in_loss([&](auto& session) { session.validate(data.loader(4)); }) == "Session::validate" + inside);
+  CHECK(in_loss([&](auto& session) { session.step(batch_of(data)); }) == "Session::step" + inside);
+  CHECK(in_loss([](auto& session) { session.next(); }) == "Session::next" + inside);
+  CHECK(in_loss([](auto& session) { session.end_epoch(); }) == "Session::end_epoch" + inside);
+  CHECK(in_loss([](auto& session) { session.finish(); }) == "Session::finish" + inside);
+  CHECK(in_loss([](auto& session) { session.update_lock(); }) == "Session::update_lock" + inside);
+
+  const TemporaryFolder folder;
+  const auto module = std::make_shared<Calling>();
+  levin::Session session = levin::Trainer(options_in(folder)).start(module);
+  std::string refused;
+  module->called = [&](levin::Run&) { refused = error_text<levin::UsageError>([&] { session.step(batch_of(data)); }); };
+  session.step(batch_of(data));
+  session.validate(data.loader(4));
+  CHECK(refused == "Session::step" + inside);
+  session.step(batch_of(data));
+  CHECK(session.state().batches == 2);
+}
+
 TEST_CASE("after finish each call of a session is refused by name") {
   const TemporaryFolder folder;
   const ToyData data(8);
