@@ -1,5 +1,6 @@
 #include <levin/data/files/image_file.h>
 #include <fcntl.h>
+#include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/file_calls.h>
 #include <levin/core/system/hex_digits.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -50,13 +50,6 @@ class OpenFile {
   const fs::path& path_;
   int file_;
 };
-
-void write_bytes(const fs::path& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw UsageError(path.string(), ": cannot be written: ", std::strerror(errno));
-}
 
 /// Turns an image [height, width, channels] as its EXIF orientation says. Orientations 5 to 8 lie on their side: what
 /// is stored as a column is a row of the image that is meant.
@@ -101,10 +94,12 @@ at::Tensor read_image(const fs::path& path, const ImageOptions& options) {
   return decode_image(bytes, path.string(), options);
 }
 
-void write_png(const fs::path& path, const at::Tensor& image) { write_bytes(path, encode_png(image)); }
+void write_png(const fs::path& path, const at::Tensor& image) {
+  write_text_file_atomically(followed(path), encode_png(image));
+}
 
 void write_jpeg(const fs::path& path, const at::Tensor& image, int64_t quality) {
-  write_bytes(path, encode_jpeg(image, quality));
+  write_text_file_atomically(followed(path), encode_jpeg(image, quality));
 }
 
 }  // namespace levin::data

@@ -17,7 +17,8 @@ at::Tensor read_image(const std::filesystem::path& path, const ImageOptions& opt
 at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options = {});
 
 /// Writes `image`, uint8 [height, width], [1, height, width] or [3, height, width] on the CPU, as a file of 1 or 3
-/// channels. Throws levin::UsageError for another image and if the file cannot be written.
+/// channels. What was there stays until the new file is whole. Throws levin::UsageError for another image and if no
+/// file can be made there, levin::Error if writing fails.
 void write_png(const std::filesystem::path& path, const at::Tensor& image);
 /// Writes a JPEG, which is lossy: less so with a higher `quality`, 1 to 100. Otherwise as write_png.
 void write_jpeg(const std::filesystem::path& path, const at::Tensor& image, int64_t quality = 90);

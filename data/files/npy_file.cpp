@@ -1,6 +1,7 @@
 #include <levin/data/files/npy_file.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/bytes_view.h>
@@ -10,9 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
 namespace levin::data {
@@ -133,14 +132,10 @@ std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path, co
 void write_npy(const std::filesystem::path& path, const at::Tensor& tensor) {
   const at::Tensor values = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous();
   const std::string header = npy_header(values.scalar_type(), values.sizes().vec());
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  if (values.numel()) {
-    file.write(static_cast<const char*>(values.const_data_ptr()), static_cast<std::streamsize>(values.nbytes()));
-  }
-  file.close();
-  if (!file) throw UsageError(path.string(), ": cannot be written: ", std::strerror(errno));
+  AtomicFile file(followed(path));
+  file.write(header.data(), header.size());
+  if (values.numel()) file.write(values.const_data_ptr(), values.nbytes());
+  file.commit();
 }
 
 }  // namespace levin::data

@@ -37,8 +37,8 @@ std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path, co
 /// levin::UsageError as parse_npy_header does.
 NpyHeader packed_npy_header(ArchiveReader& reader, const std::string& name);
 
-/// Writes a tensor on any device as a .npy file in C order. Throws levin::UsageError if the file cannot be written and
-/// for a dtype that NumPy lacks.
+/// Writes a tensor on any device as a .npy file in C order. What was there stays until the new file is whole. Throws
+/// levin::UsageError if no file can be made there and for a dtype that NumPy lacks, levin::Error if writing fails.
 void write_npy(const std::filesystem::path& path, const at::Tensor& tensor);
 
 }  // namespace levin::data

@@ -269,7 +269,10 @@ TEST_CASE("images that a format cannot hold are refused") {
   CHECK(error_text<levin::UsageError>([&] { encode_jpeg(picture(1, 65501), 90); }) ==
         "write_jpeg: sides have at most 65500 pixels, got 65501 x 1");
   CHECK(error_text<levin::UsageError>([&] { write_jpeg(folder / "none/x.jpg", picture(2, 2)); }) ==
-        (folder / "none/x.jpg").string() + ": cannot be written: No such file or directory");
+        (folder / "none/x.jpg").string() + ": cannot be written, there is no folder " + (folder / "none").string());
+  std::filesystem::create_directory(folder / "taken.png");
+  CHECK(contains(error_text<levin::UsageError>([&] { write_png(folder / "taken.png", picture(2, 2)); }),
+                 "taken.png: cannot be written, it is a folder"));
 }
 
 TEST_CASE("Pillow reads the same pixels") {

@@ -87,7 +87,16 @@ TEST_CASE("arrays written as npy are read back, in every dtype and shape") {
   CHECK(contains(error_text<levin::UsageError>([&] { write_npy(folder / "x", at::zeros({1}, at::kBFloat16)); }),
                  "NumPy has no dtype BFloat16"));
   CHECK(contains(error_text<levin::UsageError>([&] { write_npy(folder / "none/x", at::zeros({1})); }),
-                 "none/x: cannot be written: No such file or directory"));
+                 "none/x: cannot be written, there is no folder"));
+}
+
+TEST_CASE("an array that replaces a mapped one leaves the mapped values as they are") {
+  const TemporaryFolder folder;
+  write_npy(folder / "x", at::arange(5000));
+  const at::Tensor mapped = map_npy(folder / "x");
+  write_npy(folder / "x", at::zeros({1}));
+  CHECK(at::equal(mapped, at::arange(5000)));
+  CHECK(at::equal(map_npy(folder / "x"), at::zeros({1})));
 }
 
 TEST_CASE("a mapped array keeps its mapping alive, and writing into it leaves the file as it is") {

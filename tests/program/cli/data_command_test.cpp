@@ -161,7 +161,7 @@ TEST_CASE("data inspect says what is wrong with its command line") {
   CHECK(error({"data", "inspect", "--data.class", "Pictures", "--sheet"}) ==
         "levin: error: --sheet: expected a value; `levin data inspect --help` says more\n");
   CHECK(contains(error({"data", "inspect", "--data.class", "Pictures", "--sheet", "/none/x.png"}),
-                 "/none/x.png: cannot be written: "));
+                 "/none/x.png: cannot be written, there is no folder /none"));
   CHECK(contains(error({"data", "inspect", "--data.class", "Picture"}), "Picture"));
   CHECK(contains(error({"data", "inspect", "--data.class", "Pictures", "--data.bach_size", "3"}), "--data.batch_size"));
   const ProgramRun help = run_program({"data", "inspect", "--help", "--data.class", "Pictures"});
