@@ -19,6 +19,10 @@ std::string name_in(const Batch& batch, std::string name) {
   return name;
 }
 
+bool learns_classes(NamedLoss loss, const at::Tensor& target) {
+  return compares_classes(loss) && !target.is_floating_point();
+}
+
 }  // namespace
 
 void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t required) {
@@ -109,9 +113,18 @@ at::Tensor ImportedModule::loss_of(const Batch& batch) {
 }
 
 StepOutput ImportedModule::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor value = loss_of(batch);
+  if (has_own_loss()) {
+    const at::Tensor value = loss_of(batch);
+    log("train_loss", value, {.prog_bar = true});
+    return value;
+  }
+  const at::Tensor output = forward(inputs_of(batch));
+  const at::Tensor& target = batch.target();
+  const NamedLoss chosen = loss_for_tensors(output, target);
+  const at::Tensor value = compared(chosen, output, target);
   log("train_loss", value, {.prog_bar = true});
-  return value;
+  const bool has_ignored = learns_classes(chosen, target) && output.dim() > 2;
+  return has_ignored ? weighed_by_targets(*this, value, target) : StepOutput(value);
 }
 
 void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val"); }
@@ -157,15 +170,18 @@ void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
     return;
   }
   const NamedLoss chosen = loss_for_tensors(output, batch.target());
-  const bool has_classes = compares_classes(chosen) && !batch.target().is_floating_point();
-  log(stage + "_loss", compared(chosen, output, batch.target()), {.prog_bar = !has_classes});
-  if (has_classes) {
+  const at::Tensor value = compared(chosen, output, batch.target());
+  if (!learns_classes(chosen, batch.target())) {
+    log(stage + "_loss", value, {.prog_bar = true});
+  } else {
     const auto [values, classes] = with_classes_second(output, batch.target(), class_dimension());
-    const ClassHits hits = count_class_hits(values, classes, /*has_ignored=*/output.dim() > 2);
-    if (output.dim() == 2)
-      log(stage + "_acc", hits.share, {.prog_bar = true});
-    else if (hits.counted > 0)
-      log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = hits.counted});
+    const bool has_ignored = output.dim() > 2;
+    const ClassHits hits = count_class_hits(values, classes, has_ignored);
+    const std::optional<int64_t> counted = has_ignored ? std::optional(hits.counted) : std::nullopt;
+    if (counted != 0) {
+      log(stage + "_loss", value, {.batch_size = counted});
+      log(stage + "_acc", hits.share, {.prog_bar = true, .batch_size = counted});
+    }
   }
   log_metrics(batch, outputs, stage);
   log_named_metrics(batch, outputs, stage);

@@ -71,7 +71,7 @@ StepOutput UNet::training_step(const Batch& batch, int64_t /*batch_idx*/) {
   at::Tensor value = loss(logits, batch.target());
   log("train_loss", value, {.prog_bar = true});
   named_metrics_.log("train", logits, batch.target());
-  return value;
+  return weighed_by_targets(*this, value, batch.target());
 }
 
 void UNet::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val", val_); }
@@ -81,7 +81,6 @@ void UNet::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch
 void UNet::evaluate(const Batch& batch, const std::string& stage, Metrics& metrics) {
   const at::Tensor logits = forward(batch.input());
   const at::Tensor& target = batch.target();
-  log(stage + "_loss", loss(logits, target));
   auto& iou = metric_of_loader(
       metrics.iou, dataloader_idx(),
       metrics::JaccardIndexOptions{
@@ -97,7 +96,10 @@ void UNet::evaluate(const Batch& batch, const std::string& stage, Metrics& metri
   log(stage + "_iou", iou, {.prog_bar = true});
   log(stage + "_dice", dice);
   const ClassHits hits = count_class_hits(logits, target, /*has_ignored=*/true);
-  if (hits.counted > 0) log(stage + "_acc", hits.share, {.batch_size = hits.counted});
+  if (hits.counted > 0) {
+    log(stage + "_loss", loss(logits, target), {.batch_size = hits.counted});
+    log(stage + "_acc", hits.share, {.batch_size = hits.counted});
+  }
   named_metrics_.log(stage, logits, target);
 }
 

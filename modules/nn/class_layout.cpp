@@ -1,4 +1,5 @@
 #include <levin/modules/nn/class_layout.h>
+#include <levin/core/run/run.h>
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
 
@@ -45,6 +46,14 @@ ClassHits count_class_hits(const at::Tensor& output, const at::Tensor& target, b
   if (!has_ignored && output.dim() == 2) return {hits.to(at::kFloat).mean(), target.numel()};
   const int64_t counted = target.ne(kIgnoredTarget).sum().item<int64_t>();
   return {hits.sum().to(at::kFloat).div(static_cast<double>(counted > 0 ? counted : 1)), counted};
+}
+
+StepOutput weighed_by_targets(const LightningModule& module, const at::Tensor& loss, const at::Tensor& target) {
+  const auto is_whole_step = [&] {
+    return module.world_size() == 1 && module.run().state().accumulate_grad_batches == 1;
+  };
+  if (!target.is_cpu() && is_whole_step()) return loss;
+  return {loss, target.ne(kIgnoredTarget).sum()};
 }
 
 }  // namespace levin

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/core/options/choice.h>
+#include <levin/modules/lightning_module.h>
 
 #include <cstdint>
 #include <utility>
@@ -31,5 +32,10 @@ struct ClassHits {
 /// `output` [values, classes, ...], and `target` its classes. Waits for the device if the output has more than two
 /// dimensions or `has_ignored` is set.
 ClassHits count_class_hits(const at::Tensor& output, const at::Tensor& target, bool has_ignored);
+
+/// Returns the loss of a training step with its weight: the number of targets that are not ignored, so that the batches
+/// of several ranks or of an accumulation window train as one batch. On a GPU, where reading the number waits for the
+/// device and a captured step has none, the loss comes alone if a batch is a whole step.
+StepOutput weighed_by_targets(const LightningModule& module, const at::Tensor& loss, const at::Tensor& target);
 
 }  // namespace levin

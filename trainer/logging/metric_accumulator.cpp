@@ -48,9 +48,10 @@ double read_value(const std::string& name, const LoggedMetric& metric) {
   return value.item<double>();  // host sync
 }
 
-void MetricAccumulator::mark_newest(double sample_weight, int64_t batch) {
+void MetricAccumulator::mark_newest(double sample_weight, int64_t batch, bool weighs_as_batch) {
   newest_weight = sample_weight;
   newest_batch = batch;
+  newest_weighs_as_batch_ = weighs_as_batch;
   fresh = true;
 }
 
@@ -64,7 +65,7 @@ MetricAccumulator::OfBatch& MetricAccumulator::part_of(int64_t batch) {
 void MetricAccumulator::add(double logged, double sample_weight, int64_t batch, bool weighs_as_batch) {
   newest = logged;
   newest_on_device = at::Tensor();
-  mark_newest(sample_weight, batch);
+  mark_newest(sample_weight, batch, weighs_as_batch);
   if (!on_epoch) return;
   const bool is_mean = options.reduce_fx == ReduceFx::Mean;
   const double weighted = is_mean ? logged * sample_weight : logged;
@@ -86,7 +87,7 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight, int6
   if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight, batch, weighs_as_batch);
   const at::NoGradGuard no_grad;
   newest_on_device = logged.detach().reshape({});
-  mark_newest(sample_weight, batch);
+  mark_newest(sample_weight, batch, weighs_as_batch);
   if (!on_epoch) return;
   const auto added = [](const at::Tensor& sum, const at::Tensor& more) { return sum.defined() ? sum + more : more; };
   at::Tensor weighted = newest_on_device.to(at::kDouble);
@@ -107,8 +108,8 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight, int6
 }
 
 void MetricAccumulator::reweigh(double batch_weight, int64_t batch) {
+  if (newest_batch == batch && newest_weighs_as_batch_) newest_weight = batch_weight;
   if (of_batch_.number != batch || of_batch_.count == 0) return;
-  if (batch_weight > 0) newest_weight = batch_weight;
   weight = of_batch_.weight_before + of_batch_.count * batch_weight;
   if (!of_batch_.sum_on_device.defined()) {
     value = of_batch_.value_before + of_batch_.sum * batch_weight;
@@ -138,7 +139,7 @@ void MetricAccumulator::add(const std::string& name, const std::shared_ptr<Logge
     newest = read_cpu_scalar(of_batch);
   else
     newest_on_device = of_batch.reshape({});
-  mark_newest(sample_weight, batch);
+  mark_newest(sample_weight, batch, /*weighs_as_batch=*/false);
 }
 
 double MetricAccumulator::read_newest() const {

@@ -40,7 +40,7 @@ struct MetricAccumulator {
   /// Returns the reduced value; unset if nothing was logged since the reset. Host sync, as read_newest.
   std::optional<double> read_epoch(const std::string& name) const;
   void reset_epoch();
-  /// Changes the weight of what batch number `batch` has added to a mean as the batch's.
+  /// Changes the weight of what batch number `batch` has logged as the batch's, also in the mean.
   void reweigh(double batch_weight, int64_t batch);
 
  private:
@@ -54,7 +54,8 @@ struct MetricAccumulator {
   OfBatch& part_of(int64_t batch);
 
   OfBatch of_batch_ = {};
-  void mark_newest(double sample_weight, int64_t batch);
+  bool newest_weighs_as_batch_ = false;
+  void mark_newest(double sample_weight, int64_t batch, bool weighs_as_batch);
 };
 
 /// Computes a metric that was logged as `name`. Throws UsageError if the value has more or less than one element. Host

@@ -54,7 +54,7 @@ Reading merged(const std::vector<Reading>& readings) {
     if (result.reduce_fx == ReduceFx::Max) result.value = std::max(result.value, one.value);
   }
   if (result.reduce_fx == ReduceFx::Sum) result.value = sum;
-  if (result.reduce_fx == ReduceFx::Mean && !alike) result.value = sum / weight;
+  if (result.reduce_fx == ReduceFx::Mean && !alike && weight > 0) result.value = sum / weight;
   result.weight = weight;
   return result;
 }

@@ -55,9 +55,10 @@ SCHEDULERS = [{"class": "StepLR", "step_size": 1, "gamma": 0.5}, {"class": "Cosi
 DATA = {"batch_size": [3, 8, 16], "shuffle": [False], "drop_last": [True], "num_workers": [1, 2], "group_by_length": ["input", "input_ids"],
         "prefetch_factor": [1], "seed": [7], "pack": [True], "shuffle_buffer": [5],
         "ranks_take": ["samples"], "stopping_strategy": ["all_exhausted", "all_exhausted_without_replacement"], "missing": ["mean"],
-        "transforms": [[{"class": "RandomHorizontalFlip"}]], "batch_transforms": [[{"class": "Mixup", "num_classes": 10}]]}
+        "ignore_index": [2], "transforms": [[{"class": "RandomHorizontalFlip"}]],
+        "batch_transforms": [[{"class": "Mixup", "num_classes": 10}]]}
 MODEL = {"parameter_groups": [{"bias": {"weight_decay": 0.1}}, {"*weight": {"lr_factor": 0.5}}], "frozen": [["*.bias"]],
-         "dropout": [0.2], "batch_norm": [True], "dice_weight": [0.5],
+         "dropout": [0.2], "batch_norm": [True], "dice_weight": [0.5], "cross_entropy_block_size": [5],
          "metrics": [["Accuracy"], [{"class": "FBetaScore", "beta": 0.5}], ["MeanSquaredError", {"class": "Running", "metric": "R2Score"}],
                      [{"class": "BootStrapper", "metric": "Accuracy", "num_bootstraps": 3}], ["AUROC"], ["Perplexity"]]}
 ADAPTERS = [{"class": "LoRA", "rank": 2}, {"class": "LoRA", "rank": 2, "base": "nf4"}, {"class": "LoRA", "rank": 2, "dropout": 0.2},
@@ -73,6 +74,8 @@ def options_by_class(schema):
 
 def drawn(dice, folder, options):
     """The kind of the relation, and a config."""
+    if dice.random() < 0.05:
+        return dice.choice(RELATIONS), program_of_tokens(folder)
     kind, names = dice.choice([("module", sorted(bases.models(folder))), ("data_module", sorted(bases.data_modules(folder))),
                                ("objective", sorted(bases.OBJECTIVES))])
     config, _ = bases.base_of(kind, dice.choice(names), folder)
@@ -98,6 +101,14 @@ def drawn(dice, folder, options):
     if dice.random() < 0.3:
         trainer.update({"devices": 2, "strategy": dice.choice(["ddp", "zero1", "fsdp"])})
     return dice.choice(["resume", "resume", *RELATIONS]), config
+
+
+def program_of_tokens(folder):
+    """A program whose targets do not all count, as texts have different lengths."""
+    data, _ = bases.data_modules(folder)["TextJsonl"]
+    model = {"class": "ProgramModule", "program": f"{folder}/programs/tokens.pt2"}
+    config = bases.config({"max_epochs": 1}, model, {**data, "class": "TextJsonl", "batch_size": 8})
+    return {**config, "trainer": {**config["trainer"], "callbacks": []}}
 
 
 def adapter_under_fsdp(folder):

@@ -261,6 +261,14 @@ def write_programs(folder):
         def forward(self, input):
             return twice(self.layer(input).detach()) + self.layer(input)
 
+    class Tokens(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.layer = torch.nn.Embedding(257, 8), torch.nn.Linear(8, 257)
+
+        def forward(self, input):
+            return self.layer(self.embedding(input))
+
     class OwnLoss(Net):
         @torch.jit.export
         def loss(self, input, target):
@@ -272,6 +280,9 @@ def write_programs(folder):
                       ("unused", Unused()), ("operator", OwnOperator())):
         exported = torch.export.export(net, (torch.randn(4, 6),), dynamic_shapes=({0: batch},))
         torch.export.save(exported, folder / f"{name}.pt2")
+    sizes = {0: batch, 1: torch.export.Dim("length", min=2, max=1024)}
+    exported = torch.export.export(Tokens(), (torch.zeros(4, 6, dtype=torch.int64),), dynamic_shapes=(sizes,))
+    torch.export.save(exported, folder / "tokens.pt2")
     torch.jit.save(torch.jit.script(OwnLoss()), folder / "net.ts")
     torch.jit.save(torch.jit.script(Swapped()), folder / "swapped.ts")
 

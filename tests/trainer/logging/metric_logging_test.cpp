@@ -205,6 +205,32 @@ TEST_CASE("logged metrics speak for all ranks at the epoch's end") {
   }
 }
 
+TEST_CASE("over ranks, a step's value weighs what training_step returned with its loss") {
+  // Tokens of each rank: the second has none, and so many samples as the others.
+  const std::vector<double> weights = {6, 0, 2}, values = {1, 7, 5};
+  std::vector<levin::Metrics> read(3);
+  levin::run_ranks(3, [&](levin::Comm& comm) {
+    const auto rank = static_cast<size_t>(comm.rank());
+    const levin::Batch batch(torch::zeros({4, 1}));
+    levin::MetricSink sink;
+    sink.set_comm(comm, c10::kCPU);
+    sink.use_train_table();
+    sink.enter_batch(batch, /*number=*/0, /*on_step_by_default=*/true);
+    sink.log("of_step", values[rank], {});
+    sink.log("of_both", torch::tensor(values[rank]), {.on_epoch = true});
+    sink.log("of_samples", values[rank], {.batch_size = 4});
+    sink.set_batch_weight(weights[rank]);
+    sink.log("of_hook", values[rank], {});
+    read[rank] = sink.read_step();
+  });
+  for (const levin::Metrics& metrics : read) {
+    CHECK(metrics.at("of_step") == Approx(2));
+    CHECK(metrics.at("of_both_step") == Approx(2));
+    CHECK(metrics.at("of_samples") == Approx(13.0 / 3));
+    CHECK(metrics.at("of_hook") == Approx(2));
+  }
+}
+
 TEST_CASE("a logged metric's state resumes from a saved one") {
   const auto log = [](levin::MetricSink& sink, m::Metric& metric) {
     sink.log("mse", std::shared_ptr<levin::LoggedMetric>(std::shared_ptr<void>(), &metric), {});
