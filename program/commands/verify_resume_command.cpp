@@ -1,5 +1,7 @@
 #include <ATen/Context.h>
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/device_stats_monitor.h>
+#include <levin/callbacks/throughput_monitor.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/private_folder.h>
@@ -101,6 +103,13 @@ bool is_first_rank() {
   return !launched || launched->rank == 0;
 }
 
+/// Returns whether the callback logs what the machine did, which no two runs share.
+bool measures_machine(const CallbackEntry& entry) {
+  const Callback* const callback = entry.callback.get();
+  return dynamic_cast<const DeviceStatsMonitor*>(callback) != nullptr ||
+         dynamic_cast<const ThroughputMonitor*>(callback) != nullptr;
+}
+
 /// Runs one session with a new module, data and callbacks. Writes `checkpoint` and returns the rows of metrics.jsonl.
 std::vector<std::string> run_session(const Config& config, const fs::path& scratch, const fs::path& checkpoint,
                                      const SessionPlan& plan) {
@@ -120,6 +129,7 @@ std::vector<std::string> run_session(const Config& config, const fs::path& scrat
   trainer.enable_checkpointing = trainer.enable_progress_bar = trainer.enable_model_summary = false;
   trainer.default_root_dir = (scratch / plan.name).string();
   trainer.name = "run";
+  std::erase_if(trainer.callbacks, measures_machine);
   trainer.callbacks.push_back(SaveAndStop(plan.stop_after, plan.inside_window, checkpoint));
   at::manual_seed(static_cast<uint64_t>(*trainer.seed));
   const auto module = options.model.make("model");

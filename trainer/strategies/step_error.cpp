@@ -160,6 +160,11 @@ void throw_explained_backward(const std::exception& error, c10::Device device) {
         "loss.backward() itself: return the loss instead, and the trainer calls backward, or set "
         "automatic_optimization = false in the module's constructor. If the loss holds tensors of an earlier step: "
         "detach() them");
+  if (text->find("mark a variable ready only once") != std::string::npos)
+    throw UsageError(
+        "a parameter got a second gradient in one backward, after the first was sent to the other ranks: is it used in "
+        "several parts that are checkpointed? Set strategy.static_graph to true, or trainer.activation_checkpointing "
+        "to false");
   check_kernel(*text, device);
   throw;
 }

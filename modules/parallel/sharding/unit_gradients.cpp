@@ -100,7 +100,7 @@ void UnitGradients::arrived(Block& block, size_t parameter) {
   if (is_sent_)
     throw UsageError("fsdp: the parameter ", block.block->names()[parameter],
                      " got a second gradient in one backward, after the first was sent: is it used in several parts "
-                     "that are checkpointed? Use it in one of them, or set activation_checkpointing to false");
+                     "that are checkpointed? Use it in one of them, or set trainer.activation_checkpointing to false");
   if (!buffer_.defined()) {
     listener_.before_buffer();
     take_buffer();

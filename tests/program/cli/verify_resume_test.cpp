@@ -47,10 +47,14 @@ struct Forgetful : levin::LightningModule {
 LEVIN_REGISTER_MODULE(Forgetful);
 
 /// Returns whether all was equal, and the printed text.
-std::pair<bool, std::string> verified(const std::string& model, int64_t steps = 8) {
+std::pair<bool, std::string> verified(const std::string& model, int64_t steps = 8,
+                                      const std::string& callbacks = "[]") {
   const TemporaryFolder folder;
-  write_bytes(folder / "config.json", R"({"trainer": {"accumulate_grad_batches": 2, "limit_val_batches": 2},
-    "model": )" + model + R"(, "data": {"class": "SyntheticDigits", "train_size": 320, "val_size": 64}})");
+  write_bytes(folder / "config.json",
+              R"({"trainer": {"accumulate_grad_batches": 2, "limit_val_batches": 2, "log_every_n_steps": 1,
+    "callbacks": )" +
+                  callbacks + R"(}, "model": )" + model +
+                  R"(, "data": {"class": "SyntheticDigits", "train_size": 320, "val_size": 64}})");
   const auto line = levin::cli::read_command_line(levin::schema_of<levin::cli::RunOptions>(), "fit",
                                                   {"--config", (folder / "config.json").string()});
   std::ostringstream out;
@@ -66,6 +70,14 @@ TEST_CASE("verify-resume finds a module equal that saves all its state") {
   CHECK(equal);
   CHECK(contains(text, "8 steps (unbroken.ckpt), and again with a stop after 4"));
   CHECK(contains(text, "no difference in"));
+}
+
+TEST_CASE("verify-resume does not compare what callbacks measure of the machine") {
+  const auto [equal, text] =
+      verified(R"({"class": "Forgetful"})", 4, R"([{"class": "DeviceStatsMonitor", "every_n_steps": 1},
+    {"class": "ThroughputMonitor", "window_size": 2}])");
+  INFO(text);
+  CHECK(equal);
 }
 
 TEST_CASE("verify-resume finds a number that no checkpoint holds by what it changes") {
