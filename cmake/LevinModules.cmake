@@ -57,8 +57,8 @@ function(levin_add_hdf5_module)
     return()
   endif()
   levin_add_format_module(hdf5 "${LEVIN_HDF5_INCLUDE}" "${LEVIN_HDF5_LIBRARY}" ""
-    data/tables/hdf5_module.cpp data/tables/hdf5_process.cpp data/tables/hdf5_requests.cpp data/tables/hdf5_type.cpp
-    data/tables/hdf5_values.cpp data/tables/message.cpp data/tables/sealed_memory.cpp)
+    data/tables/file_rows.cpp data/tables/hdf5_module.cpp data/tables/hdf5_process.cpp data/tables/hdf5_requests.cpp
+    data/tables/hdf5_type.cpp data/tables/hdf5_values.cpp data/tables/message.cpp data/tables/sealed_memory.cpp)
 endfunction()
 
 if(LEVIN_PARQUET)

@@ -1,4 +1,5 @@
 // The module that reads HDF5 files, by the library of that name: levin opens it when an Hdf5 data set is first made.
+#include <levin/data/tables/file_rows.h>
 #include <levin/data/tables/hdf5_process.h>
 #include <levin/data/tables/hdf5_requests.h>
 #include <levin/data/tables/hdf5_values.h>
@@ -7,9 +8,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace levin::data {
@@ -18,6 +24,9 @@ namespace {
 constexpr int64_t kBlockBytes = int64_t{1} << 26;
 // What takes longer is caught in a circle: of gzip a second gives 200 MB.
 constexpr int64_t kLeastSeconds = 4, kBytesPerSecond = int64_t{1} << 22;
+
+// At most so many processes read a block at once, each at least so many bytes.
+constexpr int64_t kMostParts = 4, kLeastPartBytes = int64_t{1} << 21;
 
 /// The processes that have the library. They end with this one, which may still read when it ends.
 ChildProcesses& processes() {
@@ -37,6 +46,7 @@ class Hdf5File {
     if (!group_.starts_with('/')) group_.insert(0, 1, '/');
     if (group_ == "/") group_.clear();
     bytes_ = static_cast<int64_t>(std::filesystem::file_size(path_));
+    file_rows_ = std::make_unique<FileRows>(path_);
   }
 
   void describe(ColumnSchema* columns) {
@@ -76,21 +86,98 @@ class Hdf5File {
   int64_t byte_count(int64_t block) const { return row_count(block) * row_bytes_; }
 
   void read(int64_t block, const int64_t* columns, int64_t count, ColumnArray* values) const {
-    const int64_t rows = row_count(block);
-    Message message = request(Hdf5Request::Read);
-    for (const int64_t number : {block * block_rows_, rows, count}) message.put(number);
-    for (int64_t i = 0; i < count; ++i) put_column(column(columns[i]), message);
-    ChildAnswer answer = processes().run(message, kLeastSeconds + byte_count(block) / kBytesPerSecond);
-    OwnedColumn all{.length = rows};
+    const Rows rows{.begin = block * block_rows_, .count = row_count(block)};
+    OwnedColumn all{.length = rows.count};
     all.buffers.emplace_back();
+    all.children.resize(static_cast<size_t>(count));
+    std::vector<Wanted> compressed, others;  // what no mapping gives
     for (int64_t i = 0; i < count; ++i) {
-      all.children.push_back(take_values(answer.message, answer.memory));
-      check_values(all.children.back(), column(columns[i]), rows);
+      const Hdf5Column& own = column(columns[i]);
+      OwnedColumn& place = all.children[static_cast<size_t>(i)];
+      place = map(own, rows);
+      const bool is_divisible = own.kind == Hdf5Kind::Number && own.is_filtered;
+      if (place.buffers.empty()) (is_divisible ? compressed : others).push_back({.column = &own, .values = &place});
     }
+    read_in_parts(compressed, rows);
+    read_whole(others, rows);
     *values = exported(std::move(all));
   }
 
  private:
+  struct Rows {
+    int64_t begin = 0, count = 0;
+  };
+  struct Wanted {
+    const Hdf5Column* column;
+    OwnedColumn* values;
+  };
+
+  static OwnedColumn numbers(const Hdf5Column& column, int64_t rows, ColumnBuffer bytes) {
+    OwnedColumn values{.length = rows * column.width()};
+    values.buffers = {{}, std::move(bytes)};
+    return nested(std::move(values), column, rows);
+  }
+
+  /// Returns values without a copy; none if they do not lie in the file as they do in memory.
+  OwnedColumn map(const Hdf5Column& column, const Rows& rows) const {
+    if (column.file_place < 0 || column.file_place > bytes_) return {};
+    const int64_t row_bytes = column.row_bytes();
+    ColumnBuffer bytes = file_rows_->map(column.file_place + rows.begin * row_bytes, rows.count * row_bytes);
+    return bytes.get() ? numbers(column, rows.count, std::move(bytes)) : OwnedColumn{};
+  }
+
+  /// Has a child process read them by the library.
+  void read_whole(const std::vector<Wanted>& wanted, const Rows& rows) const {
+    if (wanted.empty()) return;
+    Message message = request(Hdf5Request::Read);
+    for (const int64_t number : {rows.begin, rows.count, std::ssize(wanted)}) message.put(number);
+    for (const Wanted& one : wanted) put_column(*one.column, message);
+    ChildAnswer answer = processes().run(message, kLeastSeconds + rows.count * row_bytes_ / kBytesPerSecond);
+    for (const Wanted& one : wanted) {
+      *one.values = take_values(answer.message, answer.memory);
+      check_values(*one.values, *one.column, rows.count);
+    }
+  }
+
+  /// The same for compressed numbers: several processes read rows at once.
+  void read_in_parts(const std::vector<Wanted>& wanted, const Rows& rows) const {
+    int64_t row_bytes = 0, chunk_rows = 1;
+    for (const Wanted& one : wanted) {
+      row_bytes += one.column->row_bytes();
+      chunk_rows = std::max(chunk_rows, static_cast<int64_t>(one.column->chunk_rows));
+    }
+    const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+    const int64_t parts = std::clamp<int64_t>(rows.count * row_bytes / kLeastPartBytes, 1, std::min(cores, kMostParts));
+    if (parts <= 1 || chunk_rows >= rows.count) return read_whole(wanted, rows);
+    const int64_t chunks = (rows.count + chunk_rows - 1) / chunk_rows;
+    const int64_t part_rows = (chunks + parts - 1) / parts * chunk_rows;
+    std::vector<ColumnBuffer> all;
+    for (const Wanted& one : wanted) {
+      const int64_t bytes = rows.count * one.column->row_bytes();
+      all.push_back({std::make_shared_for_overwrite<std::byte[]>(static_cast<size_t>(bytes)), bytes});
+    }
+    const auto read_part = [&](int64_t begin) {
+      const Rows part{.begin = rows.begin + begin, .count = std::min(part_rows, rows.count - begin)};
+      std::vector<OwnedColumn> values(wanted.size());
+      std::vector<Wanted> own = wanted;
+      for (size_t i = 0; i < own.size(); ++i) own[i].values = &values[i];
+      read_whole(own, part);
+      for (size_t i = 0; i < own.size(); ++i) {
+        const OwnedColumn* inner = &values[i];
+        while (!inner->children.empty()) inner = &inner->children.front();
+        const int64_t bytes = own[i].column->row_bytes();
+        std::memcpy(all[i].get() + begin * bytes, inner->buffers[1].get(), static_cast<size_t>(part.count * bytes));
+      }
+    };
+    std::vector<std::future<void>> others;
+    for (int64_t begin = part_rows; begin < rows.count; begin += part_rows)
+      others.push_back(std::async(read_part, begin));  // without a thread if the system permits no more
+    read_part(0);
+    for (std::future<void>& other : others) other.get();
+    for (size_t i = 0; i < wanted.size(); ++i)
+      *wanted[i].values = numbers(*wanted[i].column, rows.count, std::move(all[i]));
+  }
+
   const Hdf5Column& column(int64_t number) const { return columns_[static_cast<size_t>(number)]; }
 
   Message request(Hdf5Request what) const {
@@ -103,6 +190,7 @@ class Hdf5File {
 
   std::string path_ = {}, group_ = {};
   int64_t bytes_ = 0;
+  std::unique_ptr<const FileRows> file_rows_ = {};
   std::vector<Hdf5Column> columns_ = {};
   int64_t rows_ = 0, row_bytes_ = 0, block_rows_ = 1;
 };

@@ -94,6 +94,8 @@ void put_column(const Hdf5Column& column, Message& message) {
   message.put(column.format);
   message.put(column.item_bytes);
   message.put(static_cast<int64_t>(column.chunk_rows));
+  message.put(static_cast<int64_t>(column.is_filtered));
+  message.put(column.file_place);
   message.put(static_cast<int64_t>(column.shape.size()));
   for (const hsize_t size : column.shape) message.put(static_cast<int64_t>(size));
 }
@@ -106,6 +108,8 @@ Hdf5Column take_column(std::string name, Message& message) {
   column.format = message.take_text();
   column.item_bytes = message.take_number();
   column.chunk_rows = static_cast<hsize_t>(std::max<int64_t>(message.take_number(), 0));
+  column.is_filtered = message.take_number() != 0;
+  column.file_place = message.take_number();
   const int64_t dims = std::clamp<int64_t>(message.take_number(), 1, kMostDims);
   for (int64_t i = 0; i < dims; ++i) column.shape.push_back(static_cast<hsize_t>(message.take_number()));
   check_description(column);

@@ -65,7 +65,45 @@ void describe_type(hid_t type, Hdf5Column& column) {
   if (column.format.empty() && !is_text && column.kind != Hdf5Kind::Bool) column.kind = Hdf5Kind::Other;
 }
 
+/// Returns where the file has the numbers one after another, as they are in memory; -1 if it has them otherwise.
+int64_t place_in_file(hid_t dataset, hid_t layout, const Hdf5Column& column) {
+  if (column.kind != Hdf5Kind::Number || H5Pget_layout(layout) != H5D_CONTIGUOUS) return -1;
+  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "its type cannot be read");
+  const bool is_native = column.format == "e" || H5Tequal(type, hdf5_native_type(column.format)) > 0;
+  const haddr_t place = is_native ? H5Dget_offset(dataset) : HADDR_UNDEF;
+  const hsize_t bytes = H5Dget_storage_size(dataset);
+  const bool is_whole =
+      place != HADDR_UNDEF && bytes / static_cast<hsize_t>(column.item_bytes) ==
+                                  static_cast<hsize_t>(column.rows()) * static_cast<hsize_t>(column.width());
+  return is_whole ? static_cast<int64_t>(place) : -1;
+}
+
 }  // namespace
+
+hid_t hdf5_native_type(const std::string& format) {
+  switch (format.front()) {
+    case 'c':
+      return H5T_NATIVE_INT8;
+    case 'C':
+      return H5T_NATIVE_UINT8;
+    case 's':
+      return H5T_NATIVE_INT16;
+    case 'S':
+      return H5T_NATIVE_UINT16;
+    case 'i':
+      return H5T_NATIVE_INT32;
+    case 'I':
+      return H5T_NATIVE_UINT32;
+    case 'l':
+      return H5T_NATIVE_INT64;
+    case 'L':
+      return H5T_NATIVE_UINT64;
+    case 'f':
+      return H5T_NATIVE_FLOAT;
+    default:
+      return H5T_NATIVE_DOUBLE;
+  }
+}
 
 int64_t Hdf5Column::width() const {
   int64_t width = 1;
@@ -104,7 +142,9 @@ Hdf5Column describe_hdf5(hid_t dataset, const std::string& name) {
   std::vector<hsize_t> chunk(column.shape.size());
   if (H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_chunk(layout, static_cast<int>(chunk.size()), chunk.data()) > 0)
     column.chunk_rows = chunk.front();
+  column.is_filtered = H5Pget_nfilters(layout) > 0;
   check_description(column);
+  column.file_place = place_in_file(dataset, layout, column);
   return column;
 }
 

@@ -28,32 +28,6 @@ T* values_in(const ColumnBuffer& buffer) {
   return reinterpret_cast<T*>(buffer.get());
 }
 
-/// The type in memory of numbers with this format.
-hid_t memory_type(const std::string& format) {
-  switch (format.front()) {
-    case 'c':
-      return H5T_NATIVE_INT8;
-    case 'C':
-      return H5T_NATIVE_UINT8;
-    case 's':
-      return H5T_NATIVE_INT16;
-    case 'S':
-      return H5T_NATIVE_UINT16;
-    case 'i':
-      return H5T_NATIVE_INT32;
-    case 'I':
-      return H5T_NATIVE_UINT32;
-    case 'l':
-      return H5T_NATIVE_INT64;
-    case 'L':
-      return H5T_NATIVE_UINT64;
-    case 'f':
-      return H5T_NATIVE_FLOAT;
-    default:
-      return H5T_NATIVE_DOUBLE;
-  }
-}
-
 Hdf5Handle file_type(hid_t dataset) { return {H5Dget_type(dataset), H5Tclose, "its type cannot be read"}; }
 
 /// The type that values are read as.
@@ -62,12 +36,12 @@ Hdf5Handle read_type(hid_t dataset, const Hdf5Column& column) {
   const auto copied = [](hid_t from) { return Hdf5Handle(H5Tcopy(from), H5Tclose, "its type cannot be copied"); };
   if (column.kind == Hdf5Kind::List) {
     const Hdf5Handle base(H5Tget_super(type), H5Tclose, "its type cannot be read");
-    const hid_t item = column.format == "e" ? static_cast<hid_t>(base) : memory_type(column.format);
+    const hid_t item = column.format == "e" ? static_cast<hid_t>(base) : hdf5_native_type(column.format);
     return {H5Tvlen_create(item), H5Tclose, "its type cannot be made"};
   }
   const bool stays = column.kind != Hdf5Kind::Number || column.format == "e";
   if (stays) return copied(type);
-  if (H5Tget_class(type) != H5T_ENUM) return copied(memory_type(column.format));
+  if (H5Tget_class(type) != H5T_ENUM) return copied(hdf5_native_type(column.format));
   // An enumeration is read as one, in this machine's order of bytes.
   return {H5Tget_native_type(type, H5T_DIR_ASCEND), H5Tclose, "its type cannot be read"};
 }
@@ -224,11 +198,7 @@ void check_filters(hid_t dataset) {
 
 }  // namespace
 
-OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
-  check_filters(dataset);
-  const bool is_text = column.kind == Hdf5Kind::Text || column.kind == Hdf5Kind::FixedText;
-  const auto read = column.kind == Hdf5Kind::List ? read_lists : is_text ? read_texts : read_numbers;
-  OwnedColumn values = read(dataset, column, begin, count, memory);
+OwnedColumn nested(OwnedColumn values, const Hdf5Column& column, int64_t count) {
   for (size_t i = column.shape.size(); --i > 0;) {
     OwnedColumn outer;
     outer.length = count;
@@ -238,6 +208,13 @@ OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, in
     values = std::move(outer);
   }
   return values;
+}
+
+OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory) {
+  check_filters(dataset);
+  const bool is_text = column.kind == Hdf5Kind::Text || column.kind == Hdf5Kind::FixedText;
+  const auto read = column.kind == Hdf5Kind::List ? read_lists : is_text ? read_texts : read_numbers;
+  return nested(read(dataset, column, begin, count, memory), column, count);
 }
 
 void check_values(const OwnedColumn& values, const Hdf5Column& column, int64_t count) {

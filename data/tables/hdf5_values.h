@@ -18,7 +18,10 @@ struct Hdf5Column {
   Hdf5Kind kind = Hdf5Kind::Other;
   std::string format = {};  ///< of a number, or of those in lists
   std::vector<hsize_t> shape = {};
-  hsize_t chunk_rows = 0;  ///< 0: not in chunks
+  hsize_t chunk_rows = 0;    ///< 0: not in chunks
+  bool is_filtered = false;  ///< compressed, or the like
+  /// The first byte in the file of numbers that lie there as they do in memory; -1: they do not.
+  int64_t file_place = -1;
 
   int64_t rows() const { return static_cast<int64_t>(shape.front()); }
   /// Returns the values of a row.
@@ -30,10 +33,14 @@ struct Hdf5Column {
 
 /// Returns the bytes of a number with this format.
 int64_t item_bytes_of(const std::string& format);
+/// Returns the type in memory of numbers with this format.
+hid_t hdf5_native_type(const std::string& format);
 /// Describes an open data set with at least one dimension. Throws std::runtime_error for one that lies in other files.
 Hdf5Column describe_hdf5(hid_t dataset, const std::string& name);
 /// Returns the column's type.
 OwnedType type_of(const Hdf5Column& column);
+/// Puts the values of `count` rows into lists of the column's shape.
+OwnedColumn nested(OwnedColumn values, const Hdf5Column& column, int64_t count);
 /// Reads rows [begin, begin + count) into the memory. Throws std::runtime_error.
 OwnedColumn read_hdf5(hid_t dataset, const Hdf5Column& column, int64_t begin, int64_t count, SealedMemory& memory);
 

@@ -303,6 +303,28 @@ def hdf5(folder, draw):
         check(draw, "Hdf5", table, {"files": [str(path)]})
 
 
+def large(folder, draw):
+    """HDF5 in several blocks: numbers that are mapped, behind a block of the user's own, and compressed ones, which several
+    processes read."""
+    if h5py is None:
+        return
+    generator = numpy.random.default_rng(draw.randrange(1 << 30))
+    rows = 70_000
+    data = {"mapped": generator.integers(0, 256, (rows, 1000), "u1"), "odd": generator.integers(0, 9, rows, "u1"),
+            "behind": generator.normal(size=rows), "gzip": generator.integers(0, 9, (rows, 8, 2), "i4")}
+    path = folder / "large.h5"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name in ("mapped", "odd", "behind"):
+            file[name] = data[name][:-1] if name == "odd" else data[name]
+        file.create_dataset("gzip", data=data["gzip"], chunks=(512, 8, 2), compression=1)
+    options = {"files": [str(path)], "fields": {name: name for name in ("mapped", "behind", "gzip")}, "batch_size": 30_000}
+    for memory in (TINY, 4):
+        batches = run("Hdf5", {**options, "memory_gb": memory})
+        assert isinstance(batches, dict), batches
+        for name in options["fields"]:
+            assert same(numpy.concatenate([batch[name] for batch in batches.values()]), data[name]), (name, memory)
+
+
 def json_lines(folder, draw):
     shapes = lambda draw: draw.choice([[], [], ["list"], ["list", "even"]])
     for _ in range(SCHEMAS):
@@ -544,7 +566,7 @@ def damaged(folder, draw):
 
 
 wanted = os.environ.get("LEVIN_TABLES_PARTS", "").split()
-for part in (fields, types, statistics, groups, parquet, hdf5, json_lines, damaged):
+for part in (fields, types, statistics, groups, parquet, hdf5, large, json_lines, damaged):
     if wanted and part.__name__ not in wanted:
         continue
     with tempfile.TemporaryDirectory() as scratch:
