@@ -2,25 +2,29 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/state/json_file.h>
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
 #include <levin/data/remote/local_path.h>
 #include <levin/data/remote/output_place.h>
+#include <levin/modules/adapters/adapted_weight.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/metric_of_loader.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
+#include <levin/modules/recording/is_recording.h>
 #include <levin/modules/training_modes.h>
+#include <levin/modules/transformers/blocked_loss.h>
 #include <levin/modules/transformers/config_fields.h>
 #include <levin/modules/transformers/fused/fused_operators.h>
 #include <levin/modules/transformers/load_pretrained.h>
 #include <levin/modules/transformers/load_tensors.h>
 #include <levin/modules/transformers/load_with_adapter.h>
+#include <levin/modules/transformers/padded_batch.h>
 #include <levin/modules/transformers/save_module.h>
 
 #include <algorithm>
@@ -31,48 +35,24 @@ namespace levin::nn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kMask = "attention_mask";
-constexpr const char* kLengths = "lengths";
-
 /// The cross entropy of the targets that count. Their number is on the device, so that nothing waits for it.
 at::Tensor mean_of_counted(const at::Tensor& sum, const at::Tensor& target) {
   return sum / target.ne(kIgnoredTarget).sum().clamp_min(1);
 }
 
-at::Tensor counted_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
-  const at::Tensor wide = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
-  const at::Tensor rows = wide.flatten(0, 1), targets = target.flatten().to(at::kLong);
-  return mean_of_counted(fused::can_fuse(rows)
-                             ? fused::cross_entropy_sum(rows, targets, kIgnoredTarget)
-                             : at::cross_entropy_loss(rows, targets, {}, at::Reduction::Sum, kIgnoredTarget),
-                         target);
+/// The sum of the cross entropies of logits [rows, vocabulary] and targets [rows].
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target) {
+  const at::Tensor rows = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+  const at::Tensor targets = target.to(at::kLong);
+  return fused::can_fuse(rows) ? fused::cross_entropy_sum(rows, targets, kIgnoredTarget)
+                               : at::cross_entropy_loss(rows, targets, {}, at::Reduction::Sum, kIgnoredTarget);
 }
 
-/// Returns whether `mask` [..., time] says that all padding comes behind the tokens.
-bool is_padded_at_end(const at::Tensor& mask) {
-  if (!mask.is_cpu() || mask.dim() < 2) return false;
-  const int64_t time = mask.size(-1);
-  return time < 2 || mask.narrow(-1, 1, time - 1).le(mask.narrow(-1, 0, time - 1)).all().item<bool>();
-}
-
-/// Returns the batch with `lengths` [...] in place of an `attention_mask` that is needed no further.
-Batch without_end_mask(const Batch& batch) {
-  if (batch.is_own() || !batch.contains(kMask) || batch.is_list(kMask) || !is_padded_at_end(batch[kMask])) return batch;
-  Batch kept;
-  for (const std::string& name : batch.names()) {
-    if (batch.is_list(name)) return batch;
-    if (name != kMask) kept.set(name, batch[name]);
-  }
-  kept.set(kLengths, batch[kMask].sum(-1));
-  return kept;
-}
-
-/// Returns the place of the last token of each row that is no padding, [batch]; undefined if all rows are full.
-at::Tensor last_places(const Batch& batch) {
-  if (batch.contains(kLengths)) return (batch[kLengths] - 1).clamp_min(0);
-  if (!batch.contains(kMask)) return {};
-  const at::Tensor mask = batch[kMask].ne(0);
-  return at::arange(mask.size(1), mask.options().dtype(at::kLong)).mul(mask).amax(1);
+/// Divides logits and caps them, as the config says.
+at::Tensor finished_logits(at::Tensor logits, const DecoderConfig& config) {
+  if (config.logit_divisor != 1) logits = logits / config.logit_divisor;
+  if (const auto& cap = config.logit_softcap) logits = (logits / *cap).tanh() * *cap;
+  return logits;
 }
 
 void check_same_shape(const at::Tensor& tokens, const at::Tensor& target) {
@@ -126,6 +106,8 @@ CausalLM::CausalLM(Options options_) : options(std::move(options_)) {
   if (options.objective) objective_ = options.objective.make("model.objective");
   if (objective_ && !options.measured.metrics.empty())
     throw UsageError("model.metrics: with model.objective the objective's own values are logged; leave one unset");
+  if (objective_ && options.cross_entropy_block_size > 0)
+    throw UsageError("model.cross_entropy_block_size: model.objective takes the logits of all tokens; leave one unset");
   named_metrics_.set(*this, "CausalLM", options.measured, {"loss", "perplexity", "exact_match"},
                      /*counts_in_training=*/false);
   named_metrics_.use(
@@ -151,25 +133,40 @@ void CausalLM::read_generation_config(const fs::path& folder) {
   if (!pad.empty()) pad_token_ = pad.front();
 }
 
-at::Tensor CausalLM::own_logits(const at::Tensor& hidden) {
-  at::Tensor logits = head ? head->forward(hidden) : decoder->embedding->logits(hidden);
-  if (config().logit_divisor != 1) logits = logits / config().logit_divisor;
-  if (const auto& cap = config().logit_softcap) logits = (logits / *cap).tanh() * *cap;
-  return logits;
+at::Tensor CausalLM::head_output(const at::Tensor& hidden) {
+  return head ? head->forward(hidden) : decoder->embedding->logits(hidden);
 }
+
+at::Tensor CausalLM::own_logits(const at::Tensor& hidden) { return finished_logits(head_output(hidden), config()); }
 
 at::Tensor CausalLM::forward(const at::Tensor& tokens, const DecoderInputs& inputs) {
   return decoder->embedding->whole_logits(own_logits(decoder->forward(tokens, inputs)));
 }
 
+LossHead CausalLM::loss_head() {
+  const parallel::VocabularyEmbedding& embedding = decoder->embedding;
+  LossHead of = {.layer = [this](const at::Tensor& hidden) { return head_output(hidden); },
+                 .loss =
+                     [this](const at::Tensor& output, const at::Tensor& target) {
+                       const at::Tensor logits = finished_logits(output, config());
+                       if (!decoder->embedding->is_divided()) return cross_entropy_sum(logits, target);
+                       return parallel::vocabulary_cross_entropy(
+                           logits, target, config().vocabulary, decoder->embedding->tensor_group(),
+                           {.ignore_index = kIgnoredTarget, .reduction = at::Reduction::Sum});
+                     },
+                 .parameters = head ? head->parameters() : embedding->parameters()};
+  of.is_linear = !embedding->is_divided() && !adapters::adapter_of(of.parameters.front());
+  return of;
+}
+
 at::Tensor CausalLM::loss(const at::Tensor& tokens, const at::Tensor& target, const DecoderInputs& inputs) {
   check_same_shape(tokens, target);
-  const at::Tensor logits = own_logits(decoder->forward(tokens, inputs));
-  if (!decoder->embedding->is_divided()) return counted_cross_entropy(logits, target);
-  const at::Tensor sum =
-      parallel::vocabulary_cross_entropy(logits, target, config().vocabulary, decoder->embedding->tensor_group(),
-                                         {.ignore_index = kIgnoredTarget, .reduction = at::Reduction::Sum});
-  return mean_of_counted(sum, target);
+  const at::Tensor hidden = decoder->forward(tokens, inputs).flatten(0, 1), targets = target.flatten();
+  const LossHead of = loss_head();
+  const int64_t size = options.cross_entropy_block_size;
+  const bool in_blocks = size > 0 && size < targets.numel() && !recording::is_recording();
+  return mean_of_counted(in_blocks ? blocked_loss(hidden, targets, of, size) : of.loss(of.layer(hidden), targets),
+                         target);
 }
 
 GenerateOptions CausalLM::with_stop_tokens(GenerateOptions how) const {
@@ -246,18 +243,29 @@ void CausalLM::evaluate(const Batch& batch, const std::string& stage, Measures& 
   }
   const at::Tensor& target = batch.target();
   check_same_shape(batch.input(), target);
-  const at::Tensor logits = forward(batch.input(), inputs_of(batch));
-  const int64_t counted = target.ne(kIgnoredTarget).sum().item<int64_t>();
-  log(stage + "_loss", counted_cross_entropy(logits, target), {.prog_bar = true, .batch_size = counted});
+  const at::Tensor hidden = decoder->forward(batch.input(), inputs_of(batch)).flatten(0, 1), targets = target.flatten();
   metrics::Perplexity& perplexity = metric_of_loader(measures.perplexity, dataloader_idx(),
                                                      metrics::PerplexityOptions{.ignore_index = kIgnoredTarget});
-  perplexity.update(logits, target);
+  const bool measures_all = named_metrics_.are_logged(stage) || options.cross_entropy_block_size == 0;
+  std::vector<at::Tensor> losses, found;
+  at::Tensor logits;
+  for_blocks(targets.numel(), measures_all ? targets.numel() : options.cross_entropy_block_size,
+             [&](int64_t begin, int64_t count) {
+               logits = at::Tensor();  // before the next ones are made
+               logits = decoder->embedding->whole_logits(own_logits(hidden.narrow(0, begin, count)));
+               const at::Tensor of_block = targets.narrow(0, begin, count);
+               losses.push_back(cross_entropy_sum(logits, of_block));
+               found.push_back(logits.argmax(1));
+               perplexity.update(logits.unsqueeze(0), of_block.unsqueeze(0));
+             });
+  const int64_t counted = target.ne(kIgnoredTarget).sum().item<int64_t>();
+  log(stage + "_loss", mean_of_counted(at::stack(losses).sum(), target), {.prog_bar = true, .batch_size = counted});
   log(stage + "_perplexity", perplexity);
   metrics::ExactMatch& exact_match = metric_of_loader(measures.exact_match, dataloader_idx(),
                                                       metrics::ExactMatchOptions{.ignore_index = kIgnoredTarget});
-  exact_match.update(logits.argmax(2), target);
+  exact_match.update(at::cat(found).view_as(target), target);
   log(stage + "_exact_match", exact_match);
-  named_metrics_.log(stage, logits, target);
+  if (measures_all) named_metrics_.log(stage, logits.view({target.size(0), target.size(1), -1}), target);
 }
 
 Batch CausalLM::predict_step(const Batch& batch, int64_t /*batch_idx*/) {

@@ -27,6 +27,8 @@
 namespace levin {
 namespace nn {
 
+struct LossHead;
+
 struct CausalLMOptions {
   std::string folder =
       LEVIN_OPTION(folder, "", "Folder with config.json and *.safetensors, as transformers' save_pretrained writes it");
@@ -42,6 +44,11 @@ struct CausalLMOptions {
   ParameterGroups groups = {};  // its options are flattened into this struct
   ClassChoice<ObjectiveKind> objective = LEVIN_OPTION(
       objective, {}, "What is learned in place of the next token: DPO or Distillation; unset: the next token");
+  int64_t cross_entropy_block_size =
+      LEVIN_OPTION(cross_entropy_block_size, 0,
+                   "Tokens whose logits are in memory at a time, in training and validation, unless `metrics` are "
+                   "named: fewer take less memory; 0: those of the whole batch",
+                   {.min = 0});
   metrics::MetricChoices measured = {};  // its options are flattened into this struct
 };
 
@@ -74,7 +81,8 @@ class CausalLM : public LightningModule, public SavesPretrained {
   /// Returns the logits [batch, time, vocabulary] of the token after each of `tokens` [batch, time]; throws as Decoder.
   at::Tensor forward(const at::Tensor& tokens, const DecoderInputs& inputs = {});
   /// Returns the mean cross entropy, one float32, of the targets that count; 0 if none does. The logits of a divided
-  /// vocabulary are not gathered. Throws as forward.
+  /// vocabulary are not gathered. With the option `cross_entropy_block_size` it has one backward, as blocked_loss says;
+  /// while operators are recorded the option does nothing. Throws as forward.
   at::Tensor loss(const at::Tensor& tokens, const at::Tensor& target, const DecoderInputs& inputs = {});
 
   /// Extends `prompt` [batch, time], int64, by at most `tokens` sampled tokens; returns [batch, time + new tokens] on
@@ -119,7 +127,9 @@ class CausalLM : public LightningModule, public SavesPretrained {
     std::deque<metrics::ExactMatch> exact_match = {};
   };
 
+  at::Tensor head_output(const at::Tensor& hidden);
   at::Tensor own_logits(const at::Tensor& hidden);
+  LossHead loss_head();
   void evaluate(const Batch& batch, const std::string& stage, Measures& measures);
   Objective::Result objective_of(const Batch& batch, const std::string& stage);
   void read_generation_config(const std::filesystem::path& folder);

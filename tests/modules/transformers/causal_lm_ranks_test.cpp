@@ -38,8 +38,8 @@ Trained train(CausalLM& model, bool checkpointing) {
   return trained;
 }
 
-void trains_as_whole(const std::string& folder, bool checkpointing, const TensorGroup& group) {
-  CausalLM whole({.folder = folder}), parts({.folder = folder});
+void trains_as_whole(const std::string& folder, bool checkpointing, int64_t block_size, const TensorGroup& group) {
+  CausalLM whole({.folder = folder}), parts({.folder = folder, .cross_entropy_block_size = block_size});
   for (CausalLM* const model : {&whole, &parts}) model->to(torch::kDouble);
   levin::parallel::divide_module(parts, group);
   const levin::GeneratorScope of_whole(at::detail::createCPUGenerator(6));
@@ -69,23 +69,30 @@ struct RankedCase {
   Json changes = Json::object();
   int64_t ranks = 2;
   bool checkpointing = false;
+  int64_t block_size = 0;
 };
 
 }  // namespace
 
 TEST_CASE("a causal language model on tensor-parallel ranks trains as one process does") {
   const std::vector<RankedCase> cases = {
-      {.family = "llama", .changes = {{"tie_word_embeddings", true}, {"attention_bias", true}, {"mlp_bias", true}}},
+      {.family = "llama",
+       .changes = {{"tie_word_embeddings", true}, {"attention_bias", true}, {"mlp_bias", true}},
+       .block_size = 5},
       {.family = "qwen3", .changes = {{"num_key_value_heads", 4}, {"head_dim", 4}}, .ranks = 4, .checkpointing = true},
-      {.family = "gemma2", .changes = {{"head_dim", 4}, {"sliding_window", 3}, {"attention_dropout", 0.2}}},
+      {.family = "gemma2",
+       .changes = {{"head_dim", 4}, {"sliding_window", 3}, {"attention_dropout", 0.2}},
+       .block_size = 1},
       {.family = "gpt2", .changes = {{"attn_pdrop", 0.2}, {"resid_pdrop", 0.1}, {"embd_pdrop", 0.1}}},
       {.family = "gpt_neox", .changes = {{"hidden_size", 32}}, .ranks = 4},
-      {.family = "phi", .changes = {{"hidden_size", 32}, {"qk_layernorm", true}}},
+      {.family = "phi", .changes = {{"hidden_size", 32}, {"qk_layernorm", true}}, .block_size = 20},
       {.family = "phi3", .changes = {{"num_key_value_heads", 4}}, .checkpointing = true}};
   for (const RankedCase& one : cases) {
     INFO(one.family);
     const SmallFolder folder(one.family, one.changes);
-    on_ranks(one.ranks, [&](const TensorGroup& group) { trains_as_whole(folder.path(), one.checkpointing, group); });
+    on_ranks(one.ranks, [&](const TensorGroup& group) {
+      trains_as_whole(folder.path(), one.checkpointing, one.block_size, group);
+    });
   }
 }
 

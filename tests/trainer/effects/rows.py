@@ -314,6 +314,7 @@ ROWS = {
     "module.CausalLM.dtype": {"shown_by": "tests/modules/transformers/pretrained_folder_test.cpp"},
     "module.CausalLM.ignored_fields": {"base": {"model": {"folder": "FOLDER/odd_llama"}}, "exit": 2, "value": ["odd_field"],
                                        "sees": "weights"},
+    "module.CausalLM.cross_entropy_block_size": {"value": 3, "sees": "weights"},  # sums in another order
     "module.CausalLM.save_to": {"value": "out", "sees": "files"},
     "module.CausalLM.weights_prefix": {"base": {"model": {"weights": "FOLDER/llama/model.safetensors"}}, "value": "absent.",
                                        "refused": "absent"},
