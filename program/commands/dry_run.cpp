@@ -3,6 +3,7 @@
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/memory_use.h>
 #include <levin/data/combined_loader.h>
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
@@ -62,6 +63,14 @@ void add_state(torch::optim::Optimizer& optimizer, std::map<std::string, MemoryN
 } catch (const UsageError&) {
 }
 
+int64_t state_bytes(Run& run) {
+  std::map<std::string, MemoryNeed> memory;
+  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, memory);
+  int64_t sum = 0;
+  for (const auto& [device, need] : memory) sum += need.optimizer_state;
+  return sum;
+}
+
 std::string megabytes(int64_t bytes) { return c10::str(std::round(static_cast<double>(bytes) / 1e3) / 1e3, " MB"); }
 
 void print_memory(std::ostream& out, const DryRunFindings& findings) {
@@ -69,8 +78,11 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
     out << "memory on " << device << ": parameters " << megabytes(need.parameters) << ", gradients "
         << megabytes(need.gradients) << ", optimizer state " << megabytes(need.optimizer_state) << ", activations "
         << megabytes(need.activations) << " for a batch of " << findings.batch_size
+        << (need.backward > 0 ? ", backward " + megabytes(need.backward) : "")
         << (need.whole_units > 0 ? ", whole units " + megabytes(need.whole_units) : "") << "; together "
         << megabytes(need.sum()) << "\n";
+  if (findings.process > 0)
+    out << "main memory of the process, with the program and its libraries: " << megabytes(findings.process) << "\n";
 }
 
 void print_ranks(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
@@ -161,8 +173,11 @@ parallel::ShardingPlan DryRun::sharding_plan(Run& run) const {
 }
 
 void DryRun::on_train_batch_start(Run& run) {
-  findings_->batch_size = run.batch().size();
-  tracker_ = std::make_unique<MemoryTracker>();
+  if (findings_->train_batches == 0) {  // later ones free gradients that were there before
+    findings_->batch_size = run.batch().size();
+    tracker_ = std::make_unique<MemoryTracker>();
+  }
+  state_before_ = state_bytes(run);
 }
 
 void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
@@ -173,9 +188,30 @@ void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
         std::max<int64_t>(0, bytes - (shards ? parallel::whole_bytes(run.module()) : 0));
 }
 
+void DryRun::on_after_backward(Run& run) {
+  if (!tracker_ || traits_.shards_parameters) return;
+  std::map<std::string, int64_t> gradients;
+  for (const at::Tensor& parameter : run.module().parameters())
+    if (parameter.requires_grad()) gradients[parameter.device().str()] += bytes_of(parameter);
+  for (const auto& [device, bytes] : tracker_->peak()) {
+    MemoryNeed& need = findings_->memory[device];
+    need.backward = std::max<int64_t>(0, bytes - need.activations - gradients[device]);
+  }
+}
+
 void DryRun::on_train_batch_end(Run& run) {
+  const int64_t peak = host_memory().resident_peak;
   tracker_.reset();
-  ++findings_->train_batches;
+  if (findings_->train_batches++ == 0) add_weights(run);
+  for (auto& [device, need] : findings_->memory) need.optimizer_state = 0;
+  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, findings_->memory);
+  const bool is_known = peak > 0 && findings_->ranks * findings_->tensor_ranks == 1 && findings_->memory.size() == 1 &&
+                        findings_->memory.contains("cpu");
+  // State that this batch was the first to leave is beside the activations of the next.
+  findings_->process = is_known ? peak + state_bytes(run) - state_before_ : 0;
+}
+
+void DryRun::add_weights(Run& run) {
   if (traits_.shards_parameters) {
     const parallel::ShardingPlan plan = sharding_plan(run);
     MemoryNeed& need = findings_->memory[run.module().parameters().front().device().str()];
@@ -186,7 +222,6 @@ void DryRun::on_train_batch_end(Run& run) {
   } else {
     add_parameters(run.module());
   }
-  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, findings_->memory);
 }
 
 void DryRun::add_parameters(const torch::nn::Module& module) {
@@ -202,7 +237,7 @@ void DryRun::on_exception(Run& /*run*/, const std::exception& /*error*/) { track
 void DryRun::on_validation_batch_end(Run& /*run*/) { ++findings_->validation_batches; }
 
 TrainerOptions dry_run_options(TrainerOptions options) {
-  options.fast_dev_run = true;
+  options.fast_dev_run = 2;  // the heap has its size from the second step on, which finds gaps where the first had none
   options.barebones = false;
   if (!options.overfit_batches.is_none()) options.limit_train_batches = options.overfit_batches;
   options.overfit_batches = 0.0;

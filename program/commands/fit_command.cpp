@@ -8,7 +8,7 @@ namespace {
 
 struct FitFlags {
   bool dry_run = LEVIN_OPTION(
-      dry_run, false, "Build everything, run one batch of each loop, say what the fit would do, and write nothing");
+      dry_run, false, "Build everything, run two batches of each loop, say what the fit would do, and write nothing");
   std::vector<double> bandwidth =
       LEVIN_OPTION(bandwidth, {}, "For --dry-run of several ranks: Gbit/s of the network between them [10 100 400]",
                    {.exclusive_min = 0});

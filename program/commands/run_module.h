@@ -15,7 +15,7 @@ void require_model(const RunOptions& options);
 
 /// What a run takes besides the options of its config.
 struct RunFlags {
-  bool dry_run = false;                 ///< for "fit": run one batch of each loader and print what the fit would do
+  bool dry_run = false;                 ///< for "fit": run two batches of each loader and print what the fit would do
   std::vector<double> bandwidths = {};  ///< for a dry run: network bandwidths between ranks, in Gbit/s
   std::string output = {};              ///< for "predict": the file for the predictions; empty: none
   std::string ckpt_path = {};

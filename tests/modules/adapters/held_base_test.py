@@ -183,7 +183,7 @@ def check_dry_run():
 
 
 def check_memory():
-    """A fit's peak is, beside that with floats, as much lower as the dry run says."""
+    """A fit's peak is what the dry run says, with few activations and with many."""
     try:
         import transformers
     except ImportError as missing:
@@ -191,29 +191,31 @@ def check_memory():
         return
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
         vocab_size=256, hidden_size=512, intermediate_size=1536, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=8,
-        max_position_embeddings=64))
+        max_position_embeddings=128))
     model.save_pretrained(FOLDER / "llama")
-    (np.arange(17 * 16) % 256).astype(np.uint16).tofile(FOLDER / "tokens.bin")
+    (np.arange(16 * 128 + 1) % 256).astype(np.uint16).tofile(FOLDER / "tokens.bin")
     # A process without torch starts levin: a child's peak begins with that of the process that starts it.
     peak_of = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
                "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    besides = None
-    for name in ("as_given", "bfloat16", "int8", "nf4"):
-        path = FOLDER / f"memory_{name}.json"
-        path.write_text(json.dumps({
-            "model": {"class": "CausalLM", "folder": str(FOLDER / "llama"), "adapter": {"class": "LoRA", "base": name}},
-            "data": {"class": "TokenFile", "files": [str(FOLDER / "tokens.bin")], "dtype": "uint16", "block_size": 16, "batch_size": 1},
-            "trainer": {"max_steps": 4, "enable_progress_bar": False, "logger": False, "enable_checkpointing": False, "num_threads": 1,
-                        "default_root_dir": str(FOLDER / "memory")}}))
-        expected = float(re.search(r"together ([\d.]+) MB", levin("fit", "--dry-run", "--config", path)).group(1))
-        done = subprocess.run([sys.executable, "-c", peak_of, LEVIN, "fit", "--config", str(path)], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        peak = int(re.search(r"peak (\d+)", done.stdout).group(1)) * 1024 / 1e6
-        besides = peak - expected if besides is None else besides
-        print(f"{name}: peak {peak:.1f} MB, {besides + expected:.1f} expected")
-        if abs(peak - besides - expected) > 0.05 * peak:
-            sys.exit(f"{name}: a fit needs other memory than its dry run says")
+    for rows, time in ((1, 16), (4, 128)):
+        for name in ("as_given", "bfloat16", "int8", "nf4"):
+            path = FOLDER / f"memory_{name}.json"
+            path.write_text(json.dumps({
+                "model": {"class": "CausalLM", "folder": str(FOLDER / "llama"), "adapter": {"class": "LoRA", "base": name}},
+                "data": {"class": "TokenFile", "files": [str(FOLDER / "tokens.bin")], "dtype": "uint16", "block_size": time,
+                         "batch_size": rows},
+                "trainer": {"max_steps": 4, "enable_progress_bar": False, "logger": False, "enable_checkpointing": False,
+                            "num_threads": 1, "default_root_dir": str(FOLDER / "memory")}}))
+            said = levin("fit", "--dry-run", "--config", path)
+            expected = float(re.search(r"main memory of the process, .*: ([\d.]+) MB", said).group(1))
+            done = subprocess.run([sys.executable, "-c", peak_of, LEVIN, "fit", "--config", str(path)], capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(done.stderr)
+            peak = int(re.search(r"peak (\d+)", done.stdout).group(1)) * 1024 / 1e6
+            print(f"{rows} x {time} tokens, {name}: peak {peak:.1f} MB, {expected:.1f} expected")
+            # docs/performance.md has the errors of a quiet machine: at most 2.6 and 8.7 %.
+            if abs(peak - expected) > (0.08 if rows == 1 else 0.15) * peak:
+                sys.exit(f"{name}: a fit needs other memory than its dry run says")
 
 
 def main():

@@ -119,7 +119,7 @@ TEST_CASE("a dry run tries one batch, says what the fit would do, and writes not
   INFO(run.err);
   CHECK(run.code == 0);
   const auto says = [&](const std::string& text) { return run.out.find(text) != std::string::npos; };
-  CHECK(says("dry run: 1 training batch and 1 validation batch ran; nothing was written\n"));
+  CHECK(says("dry run: 2 training batches and 2 validation batches ran; nothing was written\n"));
   CHECK(says("3 parameters, 3 trainable, "));
   CHECK(says("memory on cpu: parameters 0 MB, gradients 0 MB, optimizer state 0 MB, activations 0 MB for a batch of "));
   CHECK(
