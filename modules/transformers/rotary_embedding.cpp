@@ -65,6 +65,20 @@ at::Tensor longrope_frequencies(const RopeConfig& rope, int64_t length, const at
   return 1 / (at::tensor(factors, at::kFloat) * waves);
 }
 
+/// In few operators, as each costs a launch.
+at::Tensor rotated_whole(const at::Tensor& x, const RotaryAngles& angles) {
+  const int64_t half = x.size(-1) / 2;
+  const at::Tensor first = x.narrow(-1, 0, half), second = x.narrow(-1, half, half);
+  return x * angles.cosines + at::cat({-second, first}, -1) * angles.sines;
+}
+
+/// The same numbers. A compiler makes one pass of it, as nothing is put together before the result.
+at::Tensor rotated_halves(const at::Tensor& x, const RotaryAngles& angles) {
+  const std::vector<at::Tensor> halves = x.chunk(2, -1);  // the angles of both are equal
+  const at::Tensor cosines = angles.cosines.chunk(2, -1)[0], sines = angles.sines.chunk(2, -1)[0];
+  return at::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines}, -1);
+}
+
 }  // namespace
 
 bool depends_on_length(const RopeConfig& rope) {
@@ -116,8 +130,7 @@ at::Tensor rotated_by(const at::Tensor& x, const RotaryAngles& angles) {
   if (fused::can_fuse(x)) return fused::rotated(x, angles.cosines, angles.sines);
   const int64_t dims = angles.cosines.size(-1), rest = x.size(-1) - dims;
   const at::Tensor turned = rest == 0 ? x : x.narrow(-1, 0, dims);
-  const at::Tensor first = turned.narrow(-1, 0, dims / 2), second = turned.narrow(-1, dims / 2, dims / 2);
-  const at::Tensor result = turned * angles.cosines + at::cat({-second, first}, -1) * angles.sines;
+  const at::Tensor result = recording::is_recording() ? rotated_halves(turned, angles) : rotated_whole(turned, angles);
   return rest == 0 ? result : at::cat({result, x.narrow(-1, dims, rest)}, -1);
 }
 

@@ -38,6 +38,7 @@ class Step:
         self.sized = next((i for i, item in enumerate(program["inputs"]) if is_sized(item["shape"])), None)
         self.parameters = [i for i, kind in enumerate(self.kinds) if kind == "parameter"]
         self.gradients = None
+        self.known = self.known_values()
 
     @staticmethod
     def operator(name):
@@ -88,9 +89,38 @@ class Step:
                 return recurrent(operator, *arguments)
         return operator(*arguments, **named)
 
+    def known_values(self):
+        """Returns the values that are computed from no input by functions that cost more than reading their results, such
+        as the angles of positions: the compiler would compute them again wherever they are read."""
+        values, costly, used = {}, set(), set(values_of(self.program["outputs"]))
+        for operator, given, results, _ in self.calls:
+            taken = set(values_of(given))
+            is_known = (
+                operator is not None and taken <= values.keys() and not draws_numbers(operator) and not has_size(given)
+            )  # fmt: skip
+            if operator is not None and operator._schema.is_mutable:
+                read = {storage_of(values[place]) for place in used & values.keys()} | {storage_of(x) for x in self.constants}
+                if any(kind == "t" for kind, _ in items_of(given)) or any(
+                    not is_known or storage_of(values[place]) in read for place in taken & values.keys()
+                ):
+                    return {}  # what is read is not what it was when it was made
+            if is_known:
+                with torch.no_grad():
+                    made = self.call(operator, given, values)
+                if len(results) == 1 and isinstance(made, torch.Tensor) and made.numel() <= MOST_KNOWN:
+                    values[results[0]] = made
+                    if operator._schema.name in COSTLY or taken & costly:
+                        costly.add(results[0])
+                    continue
+            used |= taken
+        return {place: values[place].contiguous() for place in used & costly}
+
     def forward(self, inputs):
         values = dict(enumerate(inputs))
         for operator, given, results, no_grad in self.calls:
+            if len(results) == 1 and results[0] in self.known:
+                values[results[0]] = self.known[results[0]]
+                continue
             if operator is None:
                 made = self.argument(given[0], values, None)
             else:
@@ -164,6 +194,35 @@ def adam(options, numbers, parameter, gradient, state):
     state = [average, square] + ([torch.maximum(state[2], square)] if len(state) > 2 else [])
     root = state[-1].sqrt() / numbers[1] + options["eps"]
     return parameter * numbers[2] - numbers[0] * average / root, *state
+
+
+COSTLY = ("aten::cos", "aten::sin", "aten::pow", "aten::exp")
+MOST_KNOWN = 1 << 22  # numbers
+
+
+def items_of(given):
+    """The arguments of a call that are no lists, each as (kind, content)."""
+    for item in given:
+        if isinstance(item, dict):
+            kind, content = next(iter(item.items()))
+            yield from items_of(content) if kind == "l" else [(kind, content)]
+
+
+def values_of(given):
+    return [content for kind, content in items_of(given) if kind == "v"]
+
+
+def has_size(given):
+    """Returns whether an argument depends on the number of samples."""
+    return any(kind == "s" for kind, _ in items_of(given))
+
+
+def storage_of(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def draws_numbers(operator):
+    return torch.Tag.nondeterministic_seeded in operator.tags
 
 
 def is_convolution(operator):

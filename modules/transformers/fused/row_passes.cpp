@@ -18,6 +18,16 @@ template <class Work>
 [[gnu::target("avx2"), gnu::flatten]] void run_avx2(const Work& work, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) work(row);
 }
+template <class Work>
+[[gnu::target("avx512f,avx512dq,avx512bw,avx512vl"), gnu::flatten]] void run_avx512(const Work& work, int64_t begin,
+                                                                                    int64_t end) {
+  for (int64_t row = begin; row < end; ++row) work(row);
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
 #endif
 
 /// Calls `work` for each of `rows` rows of about `cols` numbers.
@@ -25,11 +35,12 @@ template <class Work>
 void for_rows(int64_t rows, int64_t cols, const Work& work) {
   const int64_t at_least = std::max<int64_t>((int64_t{1} << 15) / std::max<int64_t>(cols, 1), 1);
 #if defined(__x86_64__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2");
+  static const bool is_512 = has_avx512(), is_256 = __builtin_cpu_supports("avx2");
 #endif
   at::parallel_for(0, rows, at_least, [&](int64_t begin, int64_t end) {
 #if defined(__x86_64__)
-    if (has_avx2) return run_avx2(work, begin, end);
+    if (is_512) return run_avx512(work, begin, end);
+    if (is_256) return run_avx2(work, begin, end);
 #endif
     for (int64_t row = begin; row < end; ++row) work(row);
   });
