@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs the programs beside it, which scripts/gpu-bundle has put there, and writes a report of what passed and failed, with
 # figures.
-# usage: run.sh [--seconds N] [--limit PART=SECONDS]... [--parts PATTERN] [RESULTS]
+# usage: run.sh [--seconds N] [--limit PART=SECONDS]... [--parts PATTERN] [--llm-c FOLDER] [RESULTS]
 #   RESULTS        the folder for report.md and logs.txt, which holds the output of all programs; default: ./results
 #   --seconds      time for all parts together; parts for which no time is left are not started; default: 570
 #   --limit        time for one part; a part that does not end in time is stopped, and the report says so
 #   --parts        only the parts whose names match this regular expression
+#   --llm-c        the source of llm.c, which is built with nvcc in a copy and measured beside levin; without it, it is left out
 #   LEVIN_PYTHON   a Python with the torch that the programs were built with, whose libraries they use; default: python3
 # The exit status is 0 if nothing failed.
 set -euo pipefail
@@ -21,9 +22,10 @@ declare -A limits=()
 seconds=570
 results=./results
 parts=.
+llm_c=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --seconds | --limit | --parts)
+    --seconds | --limit | --parts | --llm-c)
       [[ $# -gt 1 ]] || fail "$1 needs a value"
       [[ $1 != --seconds || $2 =~ ^[0-9]+$ ]] || fail "--seconds: expected a whole number, got $2"
       [[ $1 != --limit || $2 =~ ^[a-z0-9-]+=[0-9]+$ ]] || fail "--limit: expected PART=SECONDS, got $2"
@@ -31,10 +33,11 @@ while [[ $# -gt 0 ]]; do
         --seconds) seconds=$2 ;;
         --limit) limits[${2%=*}]=${2#*=} ;;
         --parts) parts=$2 ;;
+        --llm-c) llm_c=(--llm-c "$(cd "$2" 2>/dev/null && pwd)") || fail "There is no folder $2." ;;
       esac
       shift
       ;;
-    -*) fail "There is no option $1; there are --seconds, --limit and --parts." ;;
+    -*) fail "There is no option $1; there are --seconds, --limit, --parts and --llm-c." ;;
     *) results=$1 ;;
   esac
   shift
@@ -174,6 +177,11 @@ short=()
 [[ -n $gpu ]] || short=(--short)
 for section in graphs layouts precisions copies ranks; do
   part "benchmark-$section" 110 "$here/bin/benchmark_gpu" ${short[@]+"${short[@]}"} "$section"
+done
+language_models=("$python" "$here/gpu_language_model.py" "$levin" ${llm_c[@]+"${llm_c[@]}"})
+[[ -n $gpu ]] || language_models+=(--tiny --steps 2 --rounds 1)
+for network in gpt2 lora; do
+  part "benchmark-language-$network" 240 "${language_models[@]}" --parts "$network"
 done
 on_gpu benchmark-nine-tricks 75 "$python" "$here/measure_nine_tricks.py" "$here/bin/example_nine_tricks" --gpu --rounds 3
 on_gpu profile 60 "$levin" profile "${training[@]}" --accelerator gpu

@@ -2,9 +2,10 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 
+#include <functional>
 #include <numeric>
 
-#include "tests/gpu/training.h"
+#include "tests/gpu/language_model.h"
 
 namespace {
 
@@ -49,22 +50,26 @@ int64_t sum(const std::vector<int64_t>& counts, size_t first, size_t step = 1) {
 
 constexpr int64_t kBatches = 40;
 
+using Fit = std::function<void(const levin::TrainerOptions&)>;
+
+void fit_toys(const levin::TrainerOptions& options) { train(options, ToyData(8 * kBatches).loader(8)); }
+
 /// A run of 40 batches that logs after each tenth step.
-std::shared_ptr<Waits> waits_of(levin::TrainerOptions options) {
+std::shared_ptr<Waits> waits_of(levin::TrainerOptions options, const Fit& fit = fit_toys) {
   const WaitCounter counter;
   const auto waits = std::make_shared<Waits>(counter);
   options.callbacks = {waits};
   options.max_epochs = 1;
   options.log_every_n_steps = 10;
-  train(options, ToyData(8 * kBatches).loader(8));
+  fit(options);
   REQUIRE(waits->inside.size() == kBatches);
   REQUIRE(waits->behind.size() == kBatches - 1);
   return waits;
 }
 
 /// Checks that nothing waits in a batch, and between batches only log points do.
-void check_quiet(const levin::TrainerOptions& options, size_t batches_of_a_step) {
-  const auto waits = waits_of(options);
+void check_quiet(const levin::TrainerOptions& options, size_t batches_of_a_step, const Fit& fit = fit_toys) {
+  const auto waits = waits_of(options, fit);
   // The first step initialises libraries.
   CHECK(sum(waits->inside, batches_of_a_step) == 0);
   const size_t between_logs = 10 * batches_of_a_step;
@@ -100,6 +105,21 @@ TEST_CASE("the host does not wait for the GPU in captured steps, nor in those of
   levin::TrainerOptions ddp = single_steps(folder);
   ddp.strategy = "ddp";
   check_quiet(ddp, 1);
+}
+
+TEST_CASE("the host does not wait for the GPU in steps of a language model", "[waits]") {
+  const TemporaryFolder folder;
+  const SmallFolder model("gpt2");
+  for (const int64_t block_size : {0, 24})
+    for (const bool graphs : {false, true}) {
+      INFO(block_size << (graphs ? ", captured" : ""));
+      levin::TrainerOptions options = single_steps(folder);
+      options.precision = "bf16-mixed";
+      options.cuda_graphs = graphs;
+      check_quiet(options, 1, [&](const levin::TrainerOptions& of_run) {
+        train_language_model(of_run, model, token_loader(4 * kBatches, 4), block_size);
+      });
+    }
 }
 
 TEST_CASE("a scaler waits once in a step, to learn if the step is made", "[waits]") {

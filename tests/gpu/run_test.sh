@@ -18,7 +18,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 bundle=$folder/bundle
 mkdir -p "$bundle/bin" "$bundle/configs"
-cp "$root/scripts/gpu_bundle/run.sh" "$bundle"
+cp "$root/scripts/gpu_bundle/run.sh" "$root"/benchmarks/gpu_language_{model,networks}.py "$bundle"
 cp "$root/configs/quickstart.json" "$bundle/configs"
 ln -s "$levin" "$bundle/bin/levin"
 ln -s "$gpu_test" "$bundle/bin/gpu_test"
@@ -70,6 +70,10 @@ expect '^\| benchmark-layouts \| passed \|'
 expect '^\| benchmark-precisions \| failed \| 1 \| 1 \| 0 \| .*in: two \|$'
 expect '^\| benchmark-copies \| failed \| 0 \| 1 \| 0 \| [0-9]+ \| exit status 3: no such thing \|$'
 expect '^\| a figure \| 1.5 \|$'
+expect '^\| benchmark-language-gpt2 \| passed \|'
+expect '^\| benchmark-language-lora \| passed \|'
+expect '^\| levin, cross entropy in blocks of 5 \| [0-9,]+ \| [0-9.]+ \| 0 \| [0-9.]+ \|$'
+expect '^llm.c was left out: no folder with its source was given.$'
 expect 'parts that failed or did not end: 3$'
 grep -q '^before the end$' "$folder/results/logs.txt" || { printf 'logs.txt lacks what a program printed before it was stopped\n' && exit 1; }
 
