@@ -2,6 +2,7 @@
 #include <levin/core/run/run.h>
 #include <levin/core/system/error.h>
 #include <levin/data/ignored_target.h>
+#include <levin/modules/recording/is_recording.h>
 
 namespace levin {
 namespace {
@@ -52,7 +53,7 @@ StepOutput weighed_by_targets(const LightningModule& module, const at::Tensor& l
   const auto is_whole_step = [&] {
     return module.world_size() == 1 && module.run().state().accumulate_grad_batches == 1;
   };
-  if (!target.is_cpu() && is_whole_step()) return loss;
+  if ((!target.is_cpu() || recording::is_recording()) && is_whole_step()) return loss;
   return {loss, target.ne(kIgnoredTarget).sum()};
 }
 

@@ -34,8 +34,9 @@ struct ClassHits {
 ClassHits count_class_hits(const at::Tensor& output, const at::Tensor& target, bool has_ignored);
 
 /// Returns the loss of a training step with its weight: the number of targets that are not ignored, so that the batches
-/// of several ranks or of an accumulation window train as one batch. On a GPU, where reading the number waits for the
-/// device and a captured step has none, the loss comes alone if a batch is a whole step.
+/// of several ranks or of an accumulation window train as one batch. If a batch is a whole step, the loss comes alone
+/// on a GPU, where reading the number waits for the device and a captured step has none, and in a step that is
+/// recorded, whose optimizer may be compiled with it.
 StepOutput weighed_by_targets(const LightningModule& module, const at::Tensor& loss, const at::Tensor& target);
 
 }  // namespace levin

@@ -3,6 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
@@ -13,7 +14,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace levin::cli {
 namespace {
@@ -46,13 +49,25 @@ void check_optimizer_and_schedule(const ReadOptions& options) {
   const auto optimizer = chosen_by<optim::OptimizerKind>(model, "optimizer", kOptimizer);
   const auto schedule = chosen_by<LRSchedulerKind>(model, "lr_scheduler", kSchedule);
   const auto made = schedule ? schedule.make(kSchedule) : nullptr;
-  if (!optimizer) return;
-  const auto stepped = optim::make_optimizer(optimizer, kOptimizer, {at::zeros({1}).requires_grad_(true)});
-  check_optimizer(*stepped, options.resolved);
-  if (!made || has_list(model["lr_scheduler"])) return;
+  if (!made && !optimizer) return;
+  const std::vector<at::Tensor> parameter = {at::zeros({1}).requires_grad_(true)};
+  std::unique_ptr<torch::optim::Optimizer> stepped;
+  if (optimizer) {
+    stepped = optim::make_optimizer(optimizer, kOptimizer, parameter);
+    check_optimizer(*stepped, options.resolved);
+  } else {
+    stepped = std::make_unique<optim::SGD>(parameter, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+  }
+  if (!made) return;
   const bool ends = options.resolved.epoch_limit() || options.resolved->max_steps >= 0;
-  const auto bound =
-      made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
+  std::unique_ptr<LRScheduler> bound;
+  try {
+    bound = made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
+  } catch (const UsageError&) {
+    // The module's code knows the optimizer, and how many groups of parameters lists are for.
+    if (!optimizer || has_list(model["lr_scheduler"])) return;
+    throw;
+  }
   check_interval(*bound, made->config.interval);
 }
 

@@ -212,6 +212,8 @@ TEST_CASE("a signal inside of a validation ends it on all ranks, and the run res
     const std::string name = "broken" + std::to_string(attempt);
     Spawned process = fits.start(name, flags);
     wait_until([&] { return fits.rows(name).size() >= 8; });
+    // Rows come between validations: each attempt waits longer.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 * attempt));
     ::kill(process.id(), SIGTERM);
     CHECK(process.wait() == 128 + SIGTERM);
     INFO(fits.log(name));
