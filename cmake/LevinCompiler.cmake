@@ -187,7 +187,7 @@ function(levin_sources library folder)
 endfunction()
 
 # levin_group_sources(most library...): where sources are compiled together (CMAKE_UNITY_BUILD), a folder makes groups of at
-# most so many files, equally many in each, and small folders that follow each other share one. So a new file changes the
+# most `most` files, equally many in each, and small folders that follow each other share one. So a new file changes the
 # groups of its folder alone.
 function(levin_group_sources most)
   if(NOT CMAKE_UNITY_BUILD)

@@ -25,7 +25,7 @@ constexpr int64_t kBlockBytes = int64_t{1} << 26;
 // What takes longer is caught in a circle: of gzip a second gives 200 MB.
 constexpr int64_t kLeastSeconds = 4, kBytesPerSecond = int64_t{1} << 22;
 
-// At most so many processes read a block at once, each at least so many bytes.
+// The most processes that read a block at the same time, and the fewest bytes that one of them reads.
 constexpr int64_t kMostParts = 4, kLeastPartBytes = int64_t{1} << 21;
 
 /// The processes that have the library. They end with this one, which may still read when it ends.

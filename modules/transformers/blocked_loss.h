@@ -23,10 +23,10 @@ struct LossHead {
 void for_blocks(int64_t rows, int64_t size, c10::function_ref<void(int64_t begin, int64_t count)> work);
 
 /// Returns head.loss(head.layer(hidden), target), one element, of `hidden` [rows, hidden], at least one row, and
-/// `target` [rows], with the outputs of `block_size` rows in memory at a time. Their gradients are computed at once, in
-/// forward, where the outputs are at hand: so the layer is computed once, and what is kept for backward are the
-/// gradients of `hidden` and of the parameters. Those of 16 bits are summed over the blocks in float32. Dropout in
-/// the layer draws for each block.
+/// `target` [rows], with the outputs of `block_size` rows in memory at a time. Forward also computes their gradients,
+/// because it has the outputs of the block: the layer is computed once, and backward takes the gradients of `hidden`
+/// and of the parameters that forward kept. Gradients of 16 bits are summed over the blocks in float32. Dropout in the
+/// layer draws for each block.
 ///
 /// Throws levin::UsageError in a second backward of the same loss, and in one that is itself differentiated.
 /// Source: Hsu et al. 2024, "Liger Kernel: Efficient Triton Kernels for LLM Training", section 3.2.

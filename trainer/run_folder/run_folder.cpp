@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kConfig = "config.json";
 constexpr const char* kSummary = "summary.json";
-/// Of so many newest versions a new run removes what killed processes have left.
+/// A new run removes what killed processes have left in this number of newest versions.
 constexpr size_t kVersionsSwept = 10;
 
 [[noreturn]] void cannot_create(const fs::path& folder, const std::string& reason) {

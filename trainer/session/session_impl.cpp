@@ -10,7 +10,9 @@ namespace levin {
 
 class Session::Impl::Turn {
  public:
-  explicit Turn(Impl& session) : session_(session), lock_(session.updates) {
+  Turn(Impl& session, const char* call) : session_(session) {
+    session_.refuse_inside(call);
+    lock_ = std::unique_lock(session_.updates);
     session_.inside_ = std::this_thread::get_id();
   }
   ~Turn() { session_.inside_ = std::thread::id(); }
@@ -19,7 +21,7 @@ class Session::Impl::Turn {
 
  private:
   Impl& session_;
-  const std::lock_guard<std::mutex> lock_;
+  std::unique_lock<std::mutex> lock_ = {};
 };
 
 Session::Impl::Impl(SessionSetup setup)
@@ -95,7 +97,7 @@ BatchPlace Session::Impl::place(data::LoadedBatch& loaded) {
 }
 
 StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
-  refuse_inside("step");
+  refuse_inside("step");  // before it would look like another thread's step
   if (is_busy_.exchange(true))
     throw UsageError("Session::step: another thread is in a step of this session; one thread trains");
   const auto leave = c10::make_scope_exit([&] { is_busy_ = false; });
@@ -105,7 +107,7 @@ StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
   StepResult result;
   if (control.is_paused()) control.wait_while_paused();
   {
-    const Turn turn(*this);
+    const Turn turn(*this, "step");
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -168,10 +170,9 @@ void Session::Impl::finish_turn() {
 
 bool Session::Impl::next() {
   if (!is_running()) return false;
-  refuse_inside("next");
   check_running("next");
   {
-    const Turn turn(*this);
+    const Turn turn(*this, "next");
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -183,9 +184,8 @@ bool Session::Impl::next() {
 
 void Session::Impl::end_epoch() {
   check_running("end_epoch");
-  refuse_inside("end_epoch");
   {
-    const Turn turn(*this);
+    const Turn turn(*this, "end_epoch");
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -198,8 +198,7 @@ void Session::Impl::end_epoch() {
 
 std::vector<Metrics> Session::Impl::validate(data::Loaders loaders) {
   check_running("validate");
-  refuse_inside("validate");
-  const Turn turn(*this);
+  const Turn turn(*this, "validate");
   guarded([&] {
     validation_.emplace(run_, Stage::Validate,
                         [&] { return loaders.empty() ? run_.module().val_dataloader() : std::move(loaders); });
@@ -237,8 +236,7 @@ data::LoadedBatch Session::Impl::next_batch() {
   guarded([&] {
     const at::AutoGradMode gradients(true);
     const auto in_new_epoch = [&] {
-      refuse_inside("loader");
-      const Turn turn(*this);
+      const Turn turn(*this, "loader");
       finish_turn();
       if (is_over_) throw UsageError("Session::loader: the session is over; ask Session::next() before each batch");
       loader_->set_epoch(run_.state.counters.epoch);
@@ -246,9 +244,8 @@ data::LoadedBatch Session::Impl::next_batch() {
     if (at_end_of_epoch() || !steps_.is_inside_epoch()) in_new_epoch();
     std::optional<data::LoadedBatch> next = loader_->next();
     if (!next && steps_.is_inside_epoch()) {
-      refuse_inside("loader");
       {
-        const Turn turn(*this);
+        const Turn turn(*this, "loader");
         finish_turn();
         steps_.end_unannounced();
       }
@@ -290,8 +287,7 @@ State Session::Impl::host_states() const {
 
 RunResult Session::Impl::finish() {
   check_running("finish");
-  refuse_inside("finish");
-  const Turn turn(*this);
+  const Turn turn(*this, "finish");
   guarded([&] {
     const at::AutoGradMode gradients(true);
     finish_turn();

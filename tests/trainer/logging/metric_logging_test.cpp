@@ -206,7 +206,7 @@ TEST_CASE("logged metrics speak for all ranks at the epoch's end") {
 }
 
 TEST_CASE("over ranks, a step's value weighs what training_step returned with its loss") {
-  // Tokens of each rank: the second has none, and so many samples as the others.
+  // The tokens of each rank. The second rank has none; all ranks have the same number of samples.
   const std::vector<double> weights = {6, 0, 2}, values = {1, 7, 5};
   std::vector<levin::Metrics> read(3);
   levin::run_ranks(3, [&](levin::Comm& comm) {
