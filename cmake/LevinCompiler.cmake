@@ -101,13 +101,13 @@ endfunction()
 
 # levin_compile_quickly(target): for tests and examples. In Release without optimisation, which compiles in three fifths of the time:
 # what takes the time of a run is in the libraries. Nor do they hold debug information there: a hundred programs with the library's
-# took 14 GB of the disk, and take 2.
+# took 14 GB of the disk, and take 2. A target whose tests read it has the property LEVIN_DEBUG_INFORMATION.
 function(levin_compile_quickly target)
   levin_compile_options(${target})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE "SHELL:-O0 -U_FORTIFY_SOURCE")
     if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-      target_link_options(${target} PRIVATE -Wl,--strip-debug)
+      target_link_options(${target} PRIVATE "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LEVIN_DEBUG_INFORMATION>>>:-Wl,--strip-debug>")
     endif()
   endif()
   levin_precompile_torch(${target} levin_quick_torch_headers)
