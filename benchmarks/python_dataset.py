@@ -1,9 +1,10 @@
 """Samples per second of data sets of Python: by PythonDataset, and by torch's DataLoader with as many workers.
 
-usage: python_dataset.py TOOL [--rounds N] [--workers N...]
+usage: python_dataset.py TOOL [--rounds N] [--workers N...] [--data NAME...]
 
 TOOL is build/release/bin/python_dataset_tool. This file is also the one that has the data sets. Both loaders keep their
-workers; the second epoch counts. The ways take turns, and the medians are printed.
+workers; the second epoch counts. The ways take turns, and the medians are printed, with the least and the most of the
+rounds' ratios.
 """
 
 import argparse
@@ -89,15 +90,18 @@ def main():
     parser.add_argument("tool")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--data", nargs="*", choices=CASES, default=list(CASES))
     given = parser.parse_args()
     torch.set_num_threads(1)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{'data':10}{'workers':>8}{'torch':>12}{'levin':>12}{'ratio':>8}")
-    for name in CASES:
+    for name in given.data:
         for workers in given.workers:
             pairs = [(of_torch(name, workers), of_levin(given.tool, name, workers)) for _ in range(given.rounds)]
             theirs, ours = (statistics.median(rates) for rates in zip(*pairs))
-            print(f"{name:10}{workers:8}{theirs:12.0f}{ours:12.0f}{ours / theirs:8.2f}", flush=True)
+            ratios = [mine / other for other, mine in pairs]
+            print(f"{name:10}{workers:8}{theirs:12.0f}{ours:12.0f}{statistics.median(ratios):8.2f} "
+                  f"({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
 
 
 if __name__ == "__main__":

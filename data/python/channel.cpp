@@ -54,7 +54,14 @@ std::pair<Descriptor, Descriptor> Channel::ends() {
 }
 
 bool Channel::send(const nlohmann::ordered_json& message, int descriptor) {
-  const std::string body = json_text(message);
+  return send_body(json_text(message), descriptor);
+}
+
+bool Channel::send_numbers(std::span<const int64_t> numbers) {
+  return send_body({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}, -1);
+}
+
+bool Channel::send_body(std::string_view body, int descriptor) {
   const auto size = static_cast<uint32_t>(body.size());
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
   bytes += body;

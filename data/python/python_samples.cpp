@@ -1,20 +1,10 @@
 #include <levin/data/python/python_samples.h>
 #include <levin/core/system/console.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>
 
 namespace levin::data {
-namespace {
-
-nlohmann::ordered_json request_of(const Indices& indices) {
-  nlohmann::ordered_json numbers = nlohmann::ordered_json::array();
-  for (const int64_t index : indices) numbers.push_back(index);
-  return {{"indices", std::move(numbers)}, {"seed", indices.seed}, {"epoch", indices.epoch}};
-}
-
-}  // namespace
 
 PythonSamples::PythonSamples(std::shared_ptr<PythonHost> host, Split split, PythonData data,
                              PythonWorkerOptions options, std::optional<int64_t> rank)
@@ -57,32 +47,30 @@ void PythonSamples::give_back(const Worker& worker) const {
   is_free_.notify_one();
 }
 
-bool PythonSamples::forget(const Worker& worker) const {
+void PythonSamples::forget(const Worker& worker) const {
   const std::lock_guard lock(mutex_);
   std::erase(free_, worker);
+  std::erase(started_, worker.get());
   is_free_.notify_one();
-  return std::erase(started_, worker.get()) > 0;
 }
 
-void PythonSamples::count_restart(const LostPythonWorker& error, bool is_first) const {
+void PythonSamples::count_restart(const LostPythonWorker& error) const {
   const std::lock_guard lock(mutex_);
-  may_not_restart_ = may_not_restart_ || (is_first && restarts_ >= options_.restarts);
-  if (may_not_restart_) throw;
-  if (!is_first) return;
+  if (restarts_ >= options_.restarts) throw;
   ++restarts_;
   console::warn(c10::str("data: ", error.what(), "; another one loads its batch"));
 }
 
 void PythonSamples::get_batch(const Indices& indices, Batch& out) const {
   out = Batch();  // its memory is free for the worker
-  const nlohmann::ordered_json request = request_of(indices);
   while (true) {
     const Worker worker = take_worker();
     try {
-      out = worker->ask(request, options_.timeout_seconds);
+      out = worker->ask(indices, options_.timeout_seconds);
       return give_back(worker);
     } catch (const LostPythonWorker& error) {
-      count_restart(error, forget(worker) && !worker->was_late());
+      forget(worker);
+      if (error.was_at_this) count_restart(error);
     } catch (const LatePythonWorker&) {
       forget(worker);
       throw;

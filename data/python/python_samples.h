@@ -22,6 +22,7 @@ struct PythonWorkerOptions {
 
 /// Samples by index from a data set of Python that has `__len__` and `__getitem__`. Each call of `get_batch` is
 /// answered by a worker that is free. A worker that is alone has a second call's indices while it makes the first's.
+/// If it ends, the call whose batch it was making counts as a restart, or fails; the other one asks a new worker.
 ///
 /// Before each sample the generators of random, numpy and torch are as if seeded by (seed, epoch, index).
 class PythonSamples final : public Dataset {
@@ -42,10 +43,10 @@ class PythonSamples final : public Dataset {
   Worker take_worker() const;
   Worker start_worker() const;
   void give_back(const Worker& worker) const;
-  /// Forgets a worker that has ended; false if that was done already.
-  bool forget(const Worker& worker) const;
+  /// Forgets a worker that has ended.
+  void forget(const Worker& worker) const;
   /// Throws the error being handled unless a worker may be started again.
-  void count_restart(const LostPythonWorker& error, bool is_first) const;
+  void count_restart(const LostPythonWorker& error) const;
 
   std::shared_ptr<PythonHost> host_;
   Split split_;
@@ -58,7 +59,6 @@ class PythonSamples final : public Dataset {
   mutable std::vector<Worker> free_ = {};
   mutable std::vector<const PythonWorker*> started_ = {};  // null: it is being started
   mutable int64_t restarts_ = 0;
-  mutable bool may_not_restart_ = false;
 };
 
 }  // namespace levin::data

@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace levin::data {
 namespace {
@@ -46,13 +47,24 @@ void PythonWorker::end(double grace) {
   how_it_ended_ = host_.end_of_worker(process_);
 }
 
-LostPythonWorker PythonWorker::lost() const {
-  return LostPythonWorker("a worker of ", host_.file(), " (process ", process_, ") ", how_it_ended_);
+LostPythonWorker PythonWorker::lost(bool was_at_this) const {
+  return LostPythonWorker(c10::str("a worker of ", host_.file(), " (process ", process_, ") ", how_it_ended_),
+                          was_at_this);
 }
 
 void PythonWorker::send(nlohmann::ordered_json request) {
   request["free"] = batches_.released();
   channel_.send(request);  // if the worker has ended, the answer does not come, which says how it ended
+}
+
+/// Numbers, which Python reads faster than JSON: the seed, the epoch, how many buffers are free, these, the samples.
+void PythonWorker::send(const Indices& indices) {
+  const std::vector<int64_t> released = batches_.released();
+  std::vector<int64_t> numbers = {static_cast<int64_t>(indices.seed), indices.epoch, std::ssize(released)};
+  numbers.reserve(numbers.size() + released.size() + static_cast<size_t>(indices.size()));
+  numbers.insert(numbers.end(), released.begin(), released.end());
+  numbers.insert(numbers.end(), indices.begin(), indices.end());
+  channel_.send_numbers(numbers);
 }
 
 nlohmann::ordered_json PythonWorker::receive(double seconds) {
@@ -62,24 +74,23 @@ nlohmann::ordered_json PythonWorker::receive(double seconds) {
   if (received == Received::TooLate) {
     ::kill(static_cast<::pid_t>(process_), SIGQUIT);  // it writes where it stands
     std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
-    was_late_ = true;
     end(0);
     throw LatePythonWorker("data.timeout_seconds: ", host_.file(), " gave no batch for ", seconds,
                            " seconds; its stack is above. Look for what it waits for, or raise the limit");
   }
   if (received == Received::Ended) {
     end(0);
-    throw lost();
+    throw lost(true);
   }
   if (const auto error = answer.find("error"); error != answer.end())
     throw Error(text_of_python_error(*error, host_.file()));
   return answer;
 }
 
-Batch PythonWorker::ask(const nlohmann::ordered_json& request, double seconds) {
+Batch PythonWorker::ask(const Indices& indices, double seconds) {
   std::unique_lock lock(mutex_);
   const int64_t turn = asked_++;
-  if (!has_ended_) send(request);
+  if (!has_ended_) send(indices);
   is_answered_.wait(lock, [&] { return answered_ == turn; });
   const bool is_lost = has_ended_;
   lock.unlock();
@@ -89,7 +100,7 @@ Batch PythonWorker::ask(const nlohmann::ordered_json& request, double seconds) {
     is_answered_.notify_all();
   };
   const std::unique_ptr<const void, decltype(finish)> at_end(this, finish);
-  if (is_lost) throw lost();
+  if (is_lost) throw lost(false);
   return batch(receive(seconds));
 }
 

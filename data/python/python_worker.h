@@ -1,11 +1,11 @@
 #pragma once
 #include <levin/core/system/error.h>
 #include <levin/data/batch.h>
+#include <levin/data/loading/indices.h>
 #include <levin/data/python/channel.h>
 #include <levin/data/python/shared_batches.h>
 #include <nlohmann/json_fwd.hpp>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -18,7 +18,9 @@ class PythonHost;
 /// A worker has ended, and does not answer.
 class LostPythonWorker : public Error {
  public:
-  using Error::Error;
+  explicit LostPythonWorker(const std::string& what, bool was_at_this_) : Error(what), was_at_this(was_at_this_) {}
+
+  bool was_at_this;  ///< it ended while it made the batch, not while it made one that was asked for earlier
 };
 
 /// A worker has not answered in time, and was killed.
@@ -36,11 +38,9 @@ class PythonWorker {
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
 
-  /// Sends a request and returns the batch of its answer; throws as `receive`. Called by several threads at once, whose
+  /// Asks for the batch of these samples and returns it; throws as `receive`. Called by several threads at once, whose
   /// requests the worker has all the while, and answers in their order.
-  Batch ask(const nlohmann::ordered_json& request, double seconds);
-  /// Returns whether it was killed since it was late.
-  bool was_late() const { return was_late_; }
+  Batch ask(const Indices& indices, double seconds);
 
   /// Sends a request, to which the buffers that are free are added.
   void send(nlohmann::ordered_json request);
@@ -54,7 +54,8 @@ class PythonWorker {
  private:
   /// Gives the worker `grace` seconds to end by itself, kills it if it has not, and asks the host how it ended.
   void end(double grace);
-  LostPythonWorker lost() const;
+  void send(const Indices& indices);
+  LostPythonWorker lost(bool was_at_this) const;
 
   PythonHost& host_;
   Channel channel_;
@@ -66,7 +67,6 @@ class PythonWorker {
   std::condition_variable is_answered_ = {};
   int64_t asked_ = 0, answered_ = 0;
   bool has_ended_ = false;
-  std::atomic<bool> was_late_ = false;
   std::string how_it_ended_ = {};
 };
 

@@ -144,18 +144,23 @@ SharedBatches::SharedBatches() : returned_(std::make_shared<Returned>()) {}
 SharedBatches::~SharedBatches() = default;
 
 Batch SharedBatches::take(const Json& answer, Descriptor memory) {
-  for (const Json& number : answer.at("dropped")) buffers_.erase(number.get<int64_t>());
   const auto number = answer.at("buffer").get<int64_t>();
-  if (memory.is_open()) buffers_[number] = std::make_shared<const Memory>(memory, answer.at("bytes").get<int64_t>());
+  if (memory.is_open()) {
+    for (const Json& dropped : answer.at("dropped")) buffers_.erase(dropped.get<int64_t>());
+    buffers_[number] = std::make_shared<const Memory>(memory, answer.at("bytes").get<int64_t>());
+  }
   const auto found = buffers_.find(number);
   if (found == buffers_.end()) throw Error("Python named a buffer ", number, " that it has not sent");
   const std::shared_ptr<const Memory>& buffer = found->second;
+  if (const auto fields = answer.find("fields"); fields != answer.end())
+    fields_ = std::make_unique<const Json>(*fields);
+  if (!fields_) throw Error("Python sent a batch without its fields");
   auto give_back = [buffer, number, returned = returned_] {
     const std::lock_guard lock(returned->mutex);
     returned->buffers.push_back(number);
   };
-  return batch_of(answer.at("fields"), {static_cast<std::byte*>(buffer->data), buffer->size,
-                                        std::make_shared<AtEnd<decltype(give_back)>>(std::move(give_back))});
+  return batch_of(*fields_, {static_cast<std::byte*>(buffer->data), buffer->size,
+                             std::make_shared<AtEnd<decltype(give_back)>>(std::move(give_back))});
 }
 
 std::vector<int64_t> SharedBatches::released() {

@@ -30,54 +30,68 @@ def keys_of(value):
     return getattr(value, "_fields", None) or range(len(value))
 
 
-def numbers(name, values):
-    if all(isinstance(value, bool) for value in values):
-        column = Plain(name, "B", values)
-        column.dtype = "bool"
-        return [column]
-    if isinstance(values[0], float):
-        return [Plain(name, "d", values)]
-    return [Plain(name, "q" if all(isinstance(value, int) for value in values) else "f", values)]
-
-
-def leaves(name, values):
-    """The fields of values that are no containers; None for others."""
+def numbers(name, values, shape=None):
     first = values[0]
-    if is_tensor(first):
-        if first.device.type == "cpu" and same_kind(values, "dtype"):
-            return [Tensors(name, values, True)]
-        return [Tensors(name, [torch_or_none().stack([value.detach() for value in values]).cpu()], False)]
-    if is_array(first):
-        if first.ndim > 0 and same_kind(values, "shape", "dtype"):
-            return [Arrays(name, values, True)]
-        return [Arrays(name, [(numpy_or_none().stack if first.ndim > 0 else numpy_or_none().array)(values)], False)]
-    if isinstance(first, (str, bytes)):
-        return texts(name, values)
-    if isinstance(first, (int, float)):
-        return numbers(name, values)
-    return None
+    if isinstance(first, float):
+        return [Plain(name, "d", values, shape)]
+    if all(isinstance(value, bool) for value in values):
+        return [Plain(name, "B", values, shape, "bool")]
+    return [Plain(name, "q" if all(isinstance(value, int) for value in values) else "f", values, shape)]
+
+
+def tensors(name, values):
+    if values[0].is_cpu and are_alike(values, dtype_of):
+        return [Tensors(name, values, True)]
+    return [Tensors(name, [torch_or_none().stack([value.detach() for value in values]).cpu()], False)]
+
+
+def arrays(name, values):
+    if values[0].ndim == 0:
+        return [Arrays(name, [numpy_or_none().array(values)], False)]
+    if are_alike(values, len) and are_alike(values, dtype_of):
+        return [Arrays(name, values, True)]
+    return [Arrays(name, [numpy_or_none().stack(values)], False)]
+
+
+class Makers(dict):
+    """By the type of a value that is no container: what makes fields of such values; None for others."""
+
+    def __missing__(self, kind):
+        torch, numpy = torch_or_none(), numpy_or_none()
+        if torch is not None and issubclass(kind, torch.Tensor):
+            maker = tensors
+        elif numpy is not None and issubclass(kind, (numpy.ndarray, numpy.generic)):
+            maker = arrays
+        else:
+            maker = texts if issubclass(kind, (str, bytes)) else numbers if issubclass(kind, (int, float)) else None
+        self[kind] = maker
+        return maker
+
+
+makers = Makers()
 
 
 def collate(samples, names, name=""):
     """The fields of a batch of samples."""
     first = samples[0]
-    try:
-        found = leaves(name or names.fields[0], samples)
-    except Exception as error:
-        raise ValueError(f"field '{name or names.fields[0]}' of the samples of a batch: {error}") from error
-    if found is not None:
-        return found
+    maker = makers[type(first)]
+    if maker:
+        name = name or names.fields[0]
+        try:
+            return maker(name, samples)
+        except Exception as error:
+            raise ValueError(f"field '{name}' of the samples of a batch: {error}") from error
     if isinstance(first, Mapping):
         return [field for key in first
                 for field in collate([sample[key] for sample in samples], names, names.inside(name, key))]
     if is_sequence(first):
         if not name:
             names.check(len(first))
-        if len(set(map(len, samples))) > 1:
+        if not are_alike(samples, len):
             raise ValueError(f"field '{name or 'sample'}': the lists of a batch's samples have different lengths; return "
                              "tensors of one length, or a collate_fn that fills them up")
         return [field for key, column in zip(keys_of(first), zip(*samples))
-                for field in collate(list(column), names, names.inside(name, key))]
+                for field in collate(column, names, names.inside(name, key))]
     raise TypeError(f"field '{name or 'sample'}' is {type(first).__name__}; a sample has tensors, arrays, numbers, texts, and "
                     "lists and dicts of them")
 
@@ -105,15 +119,15 @@ def fields_of(batch, names, name=""):
         return [field for key, value in zip(keys_of(batch), batch)
                 for field in fields_of(value, names, names.inside(name, key))]
     if isinstance(batch, (int, float)) and not isinstance(batch, bool):
-        column = numbers(own, [batch])[0]
-        column.shape, column.strides = [], []
-        return [column]
+        return numbers(own, [batch], ())
     raise TypeError(f"field '{own}' of a batch is {type(batch).__name__}; a batch has tensors, arrays, lists of texts, and "
                     "lists and dicts of them")
 
 
 class Items:
     """A list with the fields of each sample."""
+
+    form = None
 
     def __init__(self, name, samples):
         self.name, self.samples = name, samples
@@ -123,46 +137,4 @@ def rows_of(fields):
     first = fields[0]
     if isinstance(first, Items):
         return len(first.samples)
-    return first.shape[0] if first.shape else 1
-
-
-class Writer:
-    """Writes fields into a buffer, and says where each stands."""
-
-    ALIGNED = 64
-
-    def __init__(self, buffers):
-        self.buffers = buffers
-
-    def place(self, fields):
-        for field in fields:
-            if isinstance(field, Items):
-                for sample in field.samples:
-                    yield from self.place(sample)
-            else:
-                yield field
-
-    def describe(self, fields, offsets):
-        return [
-            {"name": plain(field.name), "items": [self.describe(sample, offsets) for sample in field.samples]}
-            if isinstance(field, Items)
-            else {"name": plain(field.name), "dtype": field.dtype, "sizes": field.shape, "strides": field.strides,
-                  "offset": offsets[id(field)]}
-            for field in fields
-        ]
-
-    def write(self, fields):
-        """(the message, the descriptor of a new buffer or None)"""
-        offsets, size = {}, 0
-        for field in self.place(fields):
-            offsets[id(field)] = size
-            size += -(-field.bytes // self.ALIGNED) * self.ALIGNED
-        number, memory, descriptor = self.buffers.take(size)
-        try:
-            for field in self.place(fields):
-                field.write(memory, offsets[id(field)])
-        except BaseException:
-            self.buffers.take_back(number, descriptor)
-            raise
-        return {"buffer": number, "bytes": len(memory), "dropped": self.buffers.take_dropped(),
-                "fields": self.describe(fields, offsets), "samples": rows_of(fields)}, descriptor
+    return first.form.shape[0] if first.form.shape else 1

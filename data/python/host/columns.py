@@ -1,10 +1,12 @@
 """Fields of a batch, and how their values get into memory that levin maps."""
 
 import array
+import contextlib
 import operator
 import sys
 
-KINDS = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "f": "float32", "d": "float64", "B": "uint8"}
+DTYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "f": "float32", "d": "float64", "B": "uint8"}
+dtype_of = operator.attrgetter("dtype")
 
 
 def torch_or_none():
@@ -13,6 +15,11 @@ def torch_or_none():
 
 def numpy_or_none():
     return sys.modules.get("numpy")
+
+
+def without_gradients():
+    torch = torch_or_none()
+    return contextlib.nullcontext() if torch is None else torch.no_grad()
 
 
 def is_tensor(value):
@@ -25,10 +32,10 @@ def is_array(value):
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def same_kind(values, *what):
-    """Whether tensors or arrays are alike in these attributes."""
-    kinds = list(map(operator.attrgetter(*what), values))
-    return kinds.count(kinds[0]) == len(kinds)
+def are_alike(values, attribute):
+    """Whether a function of a value, as `len`, gives the same for all."""
+    found = list(map(attribute, values))
+    return found.count(found[0]) == len(found)
 
 
 def contiguous_strides(shape):
@@ -39,17 +46,45 @@ def contiguous_strides(shape):
     return strides
 
 
+class Form:
+    """The name, type and shape of a field: what levin is told of it, but for its place. Equal ones are the same object."""
+
+    MOST = 1000
+    known = {}
+
+    def __init__(self, name, dtype, shape, strides, itemsize):
+        self.name, self.dtype, self.shape = name, dtype, list(shape)
+        self.strides = contiguous_strides(shape) if strides is None else list(strides)
+        self.bytes = itemsize
+        for size in shape:
+            self.bytes *= size
+
+    @classmethod
+    def of(cls, name, dtype, shape, strides, itemsize):
+        """`dtype` is a text, or a type of torch's or NumPy's."""
+        key = name, dtype, shape, strides
+        form = cls.known.get(key)
+        if form is None:
+            if len(cls.known) >= cls.MOST:  # as of texts, each batch of which has another length
+                cls.known.clear()
+            text = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(dtype).split(".")[1]
+            form = cls.known[key] = cls(name, text, shape, strides, itemsize)
+        return form
+
+
 class Plain:
     """Numbers of one type as bytes."""
 
-    def __init__(self, name, code, values, shape=None):
-        self.name, self.dtype, self.data = name, KINDS[code], array.array(code, values)
-        self.shape = [len(self.data)] if shape is None else shape
-        self.strides = contiguous_strides(self.shape)
-        self.bytes = len(self.data) * self.data.itemsize
+    def __init__(self, name, code, values, shape=None, dtype=None):
+        self.data = array.array(code, values)
+        shape = (len(self.data),) if shape is None else shape
+        self.form = Form.of(name, dtype or DTYPES[code], shape, None, self.data.itemsize)
 
-    def write(self, memory, offset):
-        memory[offset:offset + self.bytes] = self.data.tobytes()
+    def place(self, memory, offset):
+        return memoryview(memory)[offset:offset + self.form.bytes]
+
+    def write(self, place):
+        place[:] = memoryview(self.data).cast("B")
 
 
 class Tensors:
@@ -59,12 +94,10 @@ class Tensors:
         first = values[0]
         if first.layout != torch_or_none().strided or first.is_quantized:
             raise TypeError(f"field '{name}' is a tensor of {first.layout}, {first.dtype}; return dense ones (x.to_dense())")
-        self.name, self.values, self.stacked, self.type = name, values, stacked, first.dtype
-        self.dtype = str(first.dtype).split(".")[1]
-        self.shape = ([len(values)] if stacked else []) + list(first.shape)
-        keeps = not stacked and self.is_dense(first)
-        self.strides = list(first.stride()) if keeps else contiguous_strides(self.shape)
-        self.bytes = first.element_size() * first.numel() * (len(values) if stacked else 1)
+        self.values, self.stacked, self.type = values, stacked, first.dtype
+        shape = (len(values), *first.shape) if stacked else tuple(first.shape)
+        strides = first.stride() if not stacked and self.is_dense(first) else None
+        self.form = Form.of(name, first.dtype, shape, strides, first.element_size())
 
     @staticmethod
     def is_dense(tensor):
@@ -76,45 +109,50 @@ class Tensors:
             step *= size
         return True
 
-    def write(self, memory, offset):
-        if self.bytes == 0:
+    def place(self, memory, offset):
+        form, count = self.form, 1
+        for size in form.shape:
+            count *= size
+        place = torch_or_none().frombuffer(memory, dtype=self.type, count=count, offset=offset)
+        return place.as_strided(form.shape, form.strides)
+
+    def write(self, place):
+        if not self.stacked:
+            place.copy_(self.values[0])
             return
-        torch = torch_or_none()
-        count = self.bytes // self.values[0].element_size()
-        place = torch.frombuffer(memory, dtype=self.type, count=count, offset=offset).as_strided(self.shape, self.strides)
-        with torch.no_grad():
-            if not self.stacked:
-                place.copy_(self.values[0])
-                return
-            try:
-                torch.stack(self.values, out=place)
-            except RuntimeError as error:  # their shapes differ
-                raise ValueError(f"field '{self.name}' of the samples of a batch: {error}") from error
+        try:
+            torch_or_none().stack(self.values, out=place)
+        except RuntimeError as error:  # their shapes differ
+            raise ValueError(f"field '{self.form.name}' of the samples of a batch: {error}") from error
 
 
 class Arrays:
-    """A NumPy array, or several of one shape and type that are stacked."""
+    """A NumPy array, or several of one length and type that are stacked."""
 
     def __init__(self, name, values, stacked):
         first = values[0]
         if first.dtype.kind not in "biufc":
             raise TypeError(f"field '{name}' is an array of {first.dtype}; return numbers, or text as str")
-        self.name, self.values, self.stacked = name, values, stacked
-        self.type = first.dtype.newbyteorder("=")
-        self.dtype = self.type.name
-        self.shape = ([len(values)] if stacked else []) + list(first.shape)
-        self.strides = contiguous_strides(self.shape)
-        self.bytes = first.dtype.itemsize * first.size * (len(values) if stacked else 1)
+        self.values, self.stacked = values, stacked
+        self.type = first.dtype if first.dtype.isnative else first.dtype.newbyteorder("=")
+        shape = (len(values), *first.shape) if stacked else first.shape
+        self.form = Form.of(name, self.type, shape, None, first.dtype.itemsize)
 
-    def write(self, memory, offset):
-        if self.bytes == 0:
-            return
+    def place(self, memory, offset):
+        """The array, and the same with the first two dimensions as one."""
+        place = numpy_or_none().ndarray(self.form.shape, self.type, buffer=memory, offset=offset)
+        return place, place.reshape(-1, *self.form.shape[2:])
+
+    def write(self, place):
         numpy = numpy_or_none()
-        place = numpy.ndarray(self.shape, self.type, buffer=memory, offset=offset)
-        if self.stacked:  # along the first dimension of the values, without a new view of each
-            numpy.concatenate(self.values, out=place.reshape(-1, *self.shape[2:]))
-        else:
-            numpy.copyto(place, self.values[0])
+        whole, joined = place
+        if not self.stacked:
+            numpy.copyto(whole, self.values[0])
+            return
+        try:  # along the first dimension of the values, without a new view of each
+            numpy.concatenate(self.values, out=joined)
+        except ValueError as error:  # their shapes differ
+            raise ValueError(f"field '{self.form.name}' of the samples of a batch: {error}") from error
 
 
 def texts(name, values):
@@ -122,4 +160,4 @@ def texts(name, values):
     rows = [value if isinstance(value, bytes) else value.encode("utf-8", "replace") for value in values]
     longest = max(map(len, rows), default=0)
     filled = b"".join(row.ljust(longest, b"\0") for row in rows)
-    return [Plain(name, "B", filled, [len(rows), longest]), Plain(f"{name}_lengths", "q", map(len, rows))]
+    return [Plain(name, "B", filled, (len(rows), longest)), Plain(f"{name}_lengths", "q", map(len, rows))]

@@ -23,15 +23,36 @@ def numpy_state():
 
 
 def numpy_mark():
-    """Bytes that differ once a number is drawn; the state itself is slow to get."""
+    """As random_mark; the state itself is slow to get."""
     generator = getattr(sys.modules["numpy"].random, "get_bit_generator", lambda: None)()
     if type(generator).__name__ != "MT19937":
         return numpy_state()
-    return ctypes.string_at(generator.ctypes.state_address, 625 * 4)
+    if generator is not NUMPY_WORDS[0]:
+        NUMPY_WORDS[:] = generator, (ctypes.c_uint32 * 625).from_address(generator.ctypes.state_address)
+    words = NUMPY_WORDS[1]
+    return words[624], words[0], words[1]
+
+
+NUMPY_WORDS = [None, None]  # the generator whose words were found last, and they: 624 words and the place in them
+
+
+def find_words_of_random():
+    """The place in the words of `random` and behind it the words, where CPython keeps them; None if it does not."""
+    generator, words = random.getstate.__self__, random.getstate()[1]
+    kind = ctypes.c_uint32 * len(words)
+    if sys.implementation.name != "cpython" or object.__basicsize__ + ctypes.sizeof(kind) > type(generator).__basicsize__:
+        return None
+    found = kind.from_address(id(generator) + object.__basicsize__)
+    return found if (*found[1:], found[0]) == words else None
+
+
+RANDOM_WORDS = find_words_of_random()
 
 
 def random_mark():
     """The place in the words, the first of them, and the half of a pair that is left; the others follow from these."""
+    if RANDOM_WORDS is not None:  # the state itself is slow to get
+        return RANDOM_WORDS[0], RANDOM_WORDS[1], RANDOM_WORDS[2], random.getstate.__self__.gauss_next
     _, words, left = random.getstate()
     return words[-1], words[0], words[1], left
 
@@ -96,9 +117,9 @@ def generator_states():
     return {name: STATE[name]() for name in imported()}
 
 
-def generator_marks():
-    """Values that differ once a generator that was seeded has given a number."""
-    return {name: MARK[name]() for name in imported()}
+def generator_marks(but=()):
+    """Values that differ once a generator that was seeded has given a number, of all generators but some."""
+    return {name: MARK[name]() for name in imported() if name not in but}
 
 
 def set_generator_states(states):

@@ -1,5 +1,7 @@
 """A worker that makes batches of the samples that levin names."""
 
+import operator
+
 
 class SampleError(Exception):
     def __init__(self, index):
@@ -26,21 +28,31 @@ class Samples:
         if getattr(dataset, "__getitems__", None):
             seed_generators(seed_of(*key, *self.salt, *indices), self.drawing)
             return list(dataset.__getitems__(list(indices)))
-        seed = SampleSeeds((*key, *self.salt), self.drawing).seed if self.drawing else None
+        if not self.drawing:
+            return self.get_unseeded(indices)
+        seed = SampleSeeds((*key, *self.salt), self.drawing).seed
         samples = []
         try:
             for index in indices:
-                if seed:
-                    seed(index)
+                seed(index)
                 samples.append(dataset[index])
         except Exception as error:
             raise SampleError(index) from error
         return samples
 
+    def get_unseeded(self, indices):
+        dataset, left = self.dataset, iter(indices)
+        try:
+            return [dataset[index] for index in left]
+        except Exception as error:
+            raise SampleError(indices[-1 - operator.length_hint(left)]) from error
+
     def have_drawn(self):
         """Whether generators have been drawn from for the first time; they are seeded from now on."""
-        before, self.marks = self.marks, generator_marks()
-        drawn = {name for name, mark in self.marks.items() if mark != before.get(name)} - self.drawing
+        before, self.marks = self.marks, generator_marks(self.drawing)
+        if self.marks == before:
+            return False
+        drawn = {name for name, mark in self.marks.items() if mark != before.get(name)}
         self.drawing |= drawn
         return bool(drawn)
 
@@ -69,12 +81,11 @@ def serve_samples(channel, dataset, names, rank):
     samples, buffers = Samples(dataset, names, rank), Buffers()
     writer = Writer(buffers)
     while True:
-        request = channel.receive()
-        buffers.give_back(request["free"])
+        seed, epoch, count, *numbers = channel.receive_numbers()
+        buffers.give_back(numbers[:count])
         try:
-            fields = samples.batch(request["indices"], (request["seed"], request["epoch"]))
-            channel.send(*writer.write(fields))
-        except SampleError as error:
-            channel.send(error_message(error.__cause__, error.index))
+            channel.send(*writer.write(samples.batch(numbers[count:], (seed, epoch))))
         except Exception as error:
-            channel.send(error_message(error))
+            writer.told = None  # it may not have been sent
+            is_of_sample = isinstance(error, SampleError)
+            channel.send(error_message(error.__cause__, error.index) if is_of_sample else error_message(error))

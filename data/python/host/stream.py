@@ -22,6 +22,7 @@ class Stream:
         set_epoch(data, request["epoch"])
         seed_generators(seed_of(request["seed"], request["epoch"], *request["salt"]))
         self.units = self.open(request["state"])
+        self.failed = None  # the exception of reading ahead, which is that of the next batch
         self.ahead = self.read()
 
     def open(self, state):
@@ -51,6 +52,12 @@ class Stream:
             state = state_text((self.data.state_dict(), generator_states()))
         return units, state
 
+    def read_ahead(self):
+        try:
+            self.ahead = self.read()
+        except Exception as error:
+            self.failed = error
+
     def is_enough(self, units):
         return len(units) == self.units_of_round if self.drop_last else bool(units)
 
@@ -63,6 +70,8 @@ class Stream:
         return own or [units[self.rank % count]], not own
 
     def next(self, writer):
+        if self.failed:
+            raise self.failed
         units, state = self.ahead
         if not self.is_enough(units):
             return {"end": True}, None
@@ -71,8 +80,9 @@ class Stream:
         self.samples += sum(map(rows_of, units)) if self.is_batches else len(units)
         self.batches += len(units) if self.is_batches else 0
         message, descriptor = writer.write(fields)
-        self.ahead = self.read()
-        return {**message, "absent": is_absent, "last": not self.is_enough(self.ahead[0]), "position": self.samples,
+        self.read_ahead()
+        is_last = not self.failed and not self.is_enough(self.ahead[0])
+        return {**message, "samples": rows_of(fields), "absent": is_absent, "last": is_last, "position": self.samples,
                 "batches": self.batches, "state": state}, descriptor
 
     def collate(self, samples):
@@ -92,4 +102,5 @@ def serve_stream(channel, data, names, is_batches):
                 stream = Stream(data, names, is_batches, request["open"])
             channel.send(*stream.next(writer))
         except Exception as error:
+            writer.told = None  # it may not have been sent
             channel.send(error_message(error))

@@ -53,6 +53,22 @@ def rows(size=SIZE):
     return Rows()
 
 
+class Changing:
+    """Samples whose shape changes from four to four, and comes back; some batches have two types."""
+
+    def __len__(self):
+        return SIZE
+
+    def __getitem__(self, index):
+        import numpy
+        import torch
+
+        size = 2 + index // 4 % 3
+        kind, array_kind = (torch.float64, numpy.float32) if index % 8 == 5 else (torch.float32, numpy.float64)
+        return {"tensor": torch.full((size, 3), index / 7, dtype=kind), "array": numpy.full((size,), index / 7, array_kind),
+                "name": "x" * (index // 4 % 2)}
+
+
 Point = collections.namedtuple("Point", "x y")
 
 

@@ -3,17 +3,19 @@
 usage: python_dataset_test.py TOOL [PART OF A TEST'S NAME]
 """
 
+import random
 import sys
 import tempfile
 
 from python_dataset_runs import HERE, SEED, check, in_order, pair, refused, run, run_tests, same
 
-import torch  # noqa: I001
+import numpy  # noqa: I001
+import torch
 
 import python_data_sets as sets
 
 sys.path.insert(0, str(HERE.parents[2] / "data/python/host"))
-from random_numbers import seed_generators, seed_of  # noqa: E402
+from random_numbers import RANDOM_WORDS, generator_marks, seed_generators, seed_of  # noqa: E402
 
 
 class Seeded(torch.utils.data.Dataset):
@@ -59,6 +61,39 @@ def test_shuffle():
         assert sorted(sum(order, [])) == list(range(23)) and sum(order, []) != list(range(23))
     expected = [torch.utils.data.default_collate([data[index] for index in batch]) for batch in orders[0]]
     check(epochs[0], [dict(zip("xy", batch)) for batch in expected])
+
+
+def test_resume_within_what_was_made_ahead():
+    images = sets.images()
+    expected = loader_batches(images, 1, in_order(23))
+    for resumed, skip in zip(run("images", *({"epoch": 1, "skip": skip} for skip in range(1, 6)), num_workers=0), range(1, 6)):
+        check(resumed, expected[skip:])
+
+
+def test_layouts_that_change():
+    data = sets.Changing()
+    expected = [flat(torch.utils.data.default_collate([data[index] for index in batch]), "") for batch in in_order(23)]
+    for workers in (0, 2):
+        (batches,) = run("Changing", num_workers=workers)
+        check(batches, expected)
+
+
+def test_marks():
+    """Each draw changes a generator's mark, also one of as many numbers as it has words; nothing else does."""
+    gauss = [lambda: random.gauss(0, 1)] * 2  # the second takes what is left of a pair
+    draws = {"random": [random.random, lambda: random.getrandbits(32 * 624), *gauss],
+             "numpy": [numpy.random.random, lambda: numpy.random.randint(0, 2**32, 624, numpy.uint32)],
+             "torch": [lambda: torch.rand(()), lambda: torch.randint(0, 2**31, (624,))]}
+    assert RANDOM_WORDS is not None or sys.implementation.name != "cpython"
+    before = generator_marks()
+    for name, own in draws.items():
+        for draw in own:
+            assert generator_marks() == before
+            draw()
+            after = generator_marks()
+            assert {other for other in draws if after[other] != before[other]} == {name}, (name, before, after)
+            before = after
+    assert set(generator_marks(but={"numpy"})) == {"random", "torch"}
 
 
 def text_fields(name, values):

@@ -11,7 +11,8 @@ import tempfile
 import time
 import uuid
 
-from python_dataset_runs import FILE, MARK, check, command, in_order, none_left, pair, processes_of, refused, run, run_tests
+from python_dataset_runs import (
+    FILE, MARK, check, command, in_order, none_left, pair, processes_of, refused, run, run_tests, same)
 
 import torch  # noqa: I001
 
@@ -34,6 +35,24 @@ def test_refusals():
     refused("uneven", "field 'sample': the lists of a batch's samples have different lengths")
     refused("with_none", "field 'label' is NoneType; a sample has tensors, arrays")
     refused("of_two_shapes", "field 'input' of the samples of a batch: all input arrays must have the same shape")
+
+
+def test_failures_of_what_was_asked_ahead():
+    """A failure in the second batch is that of the second, not of the first; those behind it are there."""
+    good = [pair(torch.utils.data.default_collate([(index, index * 0.25) for index in batch])) for batch in in_order(23)]
+    for function, rest in (("Failing", good[2:]), ("failing_stream", [])):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = {"how": "raise_error", "folder": folder}
+            answer = run(function, arguments=arguments, num_workers=0)
+            assert "in raise_error: " in answer and run.err.count("a batch\n") == 1, (answer, run.err)
+            (batches,) = run(function, {"again": True}, arguments=arguments, num_workers=0)
+            assert len(batches) == 1 + len(rest) and run.out.count("in raise_error: ") == 1, (batches, run.out)
+            assert all(same(wanted, got["fields"]) for wanted, got in zip(good[:1] + rest, batches))
+    for how, name in (("kill", "SIGKILL"), ("crash", "SIGSEGV")):
+        with tempfile.TemporaryDirectory() as folder:
+            answer = run("Failing", arguments={"how": how, "folder": folder}, num_workers=0)
+            assert f"batch of samples 4, 5, 6, 7: a worker of {FILE}" in answer and f"was ended by {name}" in answer, answer
+            assert run.err.count("a batch\n") == 1, run.err
 
 
 def test_failures():

@@ -46,6 +46,23 @@ TEST_CASE("a batch lies in the memory that Python wrote, which is returned once 
   CHECK(kept[0].item<float>() == 2);
 }
 
+TEST_CASE("a batch from Python has the fields of the one before if nothing else is said") {
+  SharedBatches batches;
+  const Json short_answer = {{"buffer", 1}};
+  batches.take(answer(Json::array({field({2, 3}, {3, 1}, 64)})), memory());
+  CHECK(batches.take(short_answer, {}).input().sizes() == at::IntArrayRef({2, 3}));
+  batches.take(answer(Json::array({field({4}, {1})})), {});
+  CHECK(batches.take(short_answer, {}).input().sizes() == at::IntArrayRef({4}));
+  const Json other = {{"buffer", 2}, {"bytes", 8}, {"dropped", Json::array()}};
+  CHECK_THROWS_WITH(batches.take(other, memory(8)), Catch::Matchers::Contains("does not fit its memory of 8 bytes"));
+}
+
+TEST_CASE("a batch from Python without fields is refused") {
+  SharedBatches batches;
+  CHECK_THROWS_WITH(batches.take({{"buffer", 1}, {"bytes", kBytes}, {"dropped", Json::array()}}, memory()),
+                    "Python sent a batch without its fields");
+}
+
 TEST_CASE("a list in a batch from Python has the fields of each sample") {
   SharedBatches batches;
   const Json item = {
