@@ -3,7 +3,7 @@
 usage: tables.py LEVIN [--rows 4000000] [--batch 1024] [--rounds 3]
 
 Prints samples a second, medians over the rounds, in turns; the files are in the system's cache. Columns are 8 of float64, 2 of int64, and
-in Parquet a text of 20 words. pyarrow and h5py make NumPy arrays of each batch, pyarrow with its threads and with one.
+in Parquet a text of 20 words; HDF5 has them in one place and in chunks of h5py's size, not compressed. pyarrow and h5py make NumPy arrays of each batch, pyarrow with its threads and with one.
 """
 
 import argparse
@@ -33,9 +33,10 @@ def arguments():
 def write(folder, rows):
     generator = numpy.random.default_rng(1)
     columns = {f"x{i}": generator.normal(size=rows) for i in range(8)} | {f"n{i}": generator.integers(0, 1000, rows) for i in range(2)}
-    with h5py.File(folder / "table.h5", "w") as file:
-        for name, values in columns.items():
-            file.create_dataset(name, data=values)
+    for path, chunks in (("table.h5", None), ("chunks.h5", True)):
+        with h5py.File(folder / path, "w") as file:
+            for name, values in columns.items():
+                file.create_dataset(name, data=values, chunks=chunks)
     columns["word"] = numpy.array([f"word {i}" for i in range(20)])[generator.integers(0, 20, rows)]
     pyarrow.parquet.write_table(pyarrow.table(columns), folder / "table.parquet", row_group_size=1 << 17)
 
@@ -73,13 +74,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         write(folder, given.rows)
-        parquet, hdf5 = folder / "table.parquet", folder / "table.h5"
+        parquet, hdf5, chunks = folder / "table.parquet", folder / "table.h5", folder / "chunks.h5"
         ways = {
             "Parquet: levin": lambda: inspect(given.levin, {"class": "Parquet", "files": [str(parquet)], "batch_size": given.batch}, given.rows),
             "Parquet: pyarrow": lambda: rate(given.rows, lambda: with_pyarrow(parquet, given.batch, True)),
             "Parquet: pyarrow, one thread": lambda: rate(given.rows, lambda: with_pyarrow(parquet, given.batch, False)),
             "HDF5: levin": lambda: inspect(given.levin, {"class": "Hdf5", "files": [str(hdf5)], "batch_size": given.batch}, given.rows),
             "HDF5: h5py": lambda: rate(given.rows, lambda: with_h5py(hdf5, given.batch)),
+            "HDF5 in chunks: levin": lambda: inspect(given.levin, {"class": "Hdf5", "files": [str(chunks)], "batch_size": given.batch}, given.rows),
+            "HDF5 in chunks: h5py": lambda: rate(given.rows, lambda: with_h5py(chunks, given.batch)),
         }
         rates = {name: [] for name in ways}
         for _ in range(given.rounds):

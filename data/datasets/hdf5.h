@@ -18,8 +18,13 @@ struct Hdf5Options {
 /// "data.h5:train", below which paths begin.
 ///
 /// Files are read by HDF5's library in child processes, since it crashes on damaged files; what they read is shared
-/// memory. Blocks that are read at a time are rows of some 64 MB. Values that lie in other files, by external storage,
-/// virtual data sets or external links, are refused.
+/// memory. Numbers that lie in the file as they do in memory are read in this process, without the library: those in
+/// one place are mapped, and those in chunks that are not compressed and hold whole rows are copied. So do not truncate
+/// a file while it is read: an access to mapped numbers that are gone ends this process with SIGBUS, as with every
+/// mapped file. A file may be replaced by another one of its name.
+///
+/// Blocks that are read at a time are rows of some 64 MB. Values that lie in other files, by external storage, virtual
+/// data sets or external links, are refused.
 class Hdf5 : public TableModule {
  public:
   using Options = Hdf5Options;

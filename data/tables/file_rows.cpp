@@ -1,10 +1,11 @@
 #include <levin/data/tables/file_rows.h>
 #include <fcntl.h>
-#include <levin/data/python/descriptor.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 namespace levin::data {
@@ -25,26 +26,63 @@ bool read_pages(void* begin, size_t bytes) {
   return true;
 }
 
+/// Returns false if the part cannot be read, or not to its end.
+bool read_part(int file, FilePart part, std::byte* to) {
+  while (part.bytes > 0) {
+    const ssize_t got = ::pread(file, to, static_cast<size_t>(part.bytes), part.begin);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    part.begin += got;
+    part.bytes -= got;
+    to += got;
+  }
+  return true;
+}
+
 }  // namespace
 
 FileRows::FileRows(std::string path) : path_(std::move(path)) {
   if (::stat(path_.c_str(), &state_) != 0) state_ = {};
 }
 
-ColumnBuffer FileRows::map(int64_t begin, int64_t bytes) const {
-  if (begin < 0 || bytes <= 0 || !S_ISREG(state_.st_mode) || begin > state_.st_size || bytes > state_.st_size - begin)
-    return {};
-  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+Descriptor FileRows::open_same() const {
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat now = {};
   if (!file.is_open() || ::fstat(file.number(), &now) != 0 || !is_same(now, state_)) return {};
-  const int64_t before = begin % sysconf(_SC_PAGESIZE);
-  const auto mapped_bytes = static_cast<size_t>(bytes + before);
-  void* const mapped = mmap(nullptr, mapped_bytes, PROT_READ, MAP_PRIVATE, file.number(), begin - before);
+  return file;
+}
+
+bool FileRows::has(const FilePart& part) const {
+  return S_ISREG(state_.st_mode) && part.begin >= 0 && part.bytes > 0 && part.begin <= state_.st_size &&
+         part.bytes <= state_.st_size - part.begin;
+}
+
+ColumnBuffer FileRows::map(const FilePart& part) const {
+  const Descriptor file = has(part) ? open_same() : Descriptor();
+  if (!file.is_open()) return {};
+  const int64_t before = part.begin % sysconf(_SC_PAGESIZE);
+  const auto mapped_bytes = static_cast<size_t>(part.bytes + before);
+  void* const mapped = mmap(nullptr, mapped_bytes, PROT_READ, MAP_PRIVATE, file.number(), part.begin - before);
   if (mapped == MAP_FAILED) return {};
   const std::shared_ptr<std::byte[]> owner(static_cast<std::byte*>(mapped),
                                            [mapped_bytes](std::byte* at) { munmap(at, mapped_bytes); });
   if (!read_pages(mapped, mapped_bytes)) return {};
-  return {.bytes = {owner, owner.get() + before}, .size = bytes};
+  return {.bytes = {owner, owner.get() + before}, .size = part.bytes};
+}
+
+ColumnBuffer FileRows::copy(const std::vector<FilePart>& parts) const {
+  if (!std::ranges::all_of(parts, [this](const FilePart& part) { return has(part); })) return {};
+  const Descriptor file = open_same();
+  if (!file.is_open()) return {};
+  ColumnBuffer all;
+  for (const FilePart& part : parts) all.size += part.bytes;
+  all.bytes = std::make_shared_for_overwrite<std::byte[]>(static_cast<size_t>(all.size));
+  std::byte* to = all.get();
+  for (const FilePart& part : parts) {
+    if (!read_part(file.number(), part, to)) return {};
+    to += part.bytes;
+  }
+  return all;
 }
 
 }  // namespace levin::data

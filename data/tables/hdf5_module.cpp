@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -54,6 +55,7 @@ class Hdf5File {
     OwnedType all{.format = "+s"};
     for (std::string name = described.take_text(); !name.empty(); name = described.take_text()) {
       columns_.push_back(take_column(std::move(name), described));
+      chunks_.push_back(std::make_unique<Chunks>());
       all.children.push_back(type_of(columns_.back()));
     }
     *columns = exported(all);
@@ -95,6 +97,7 @@ class Hdf5File {
       const Hdf5Column& own = column(columns[i]);
       OwnedColumn& place = all.children[static_cast<size_t>(i)];
       place = map(own, rows);
+      if (place.buffers.empty()) place = copy_chunks(columns[i], rows);
       const bool is_divisible = own.kind == Hdf5Kind::Number && own.is_filtered;
       if (place.buffers.empty()) (is_divisible ? compressed : others).push_back({.column = &own, .values = &place});
     }
@@ -122,8 +125,61 @@ class Hdf5File {
   OwnedColumn map(const Hdf5Column& column, const Rows& rows) const {
     if (column.file_place < 0 || column.file_place > bytes_) return {};
     const int64_t row_bytes = column.row_bytes();
-    ColumnBuffer bytes = file_rows_->map(column.file_place + rows.begin * row_bytes, rows.count * row_bytes);
+    ColumnBuffer bytes =
+        file_rows_->map({.begin = column.file_place + rows.begin * row_bytes, .bytes = rows.count * row_bytes});
     return bytes.get() ? numbers(column, rows.count, std::move(bytes)) : OwnedColumn{};
+  }
+
+  /// Where the chunks of a column begin, which is asked when it is first read.
+  struct Chunks {
+    std::once_flag are_asked = {};
+    std::vector<int64_t> places = {};  ///< none if the library has to read them
+  };
+
+  /// Returns values of chunks that have them as they are in memory; none if they do not.
+  OwnedColumn copy_chunks(int64_t number, const Rows& rows) const {
+    const Hdf5Column& own = column(number);
+    const bool can_be_plain = own.kind == Hdf5Kind::Number && !own.is_filtered && own.chunk_rows > 0;
+    if (!can_be_plain || own.chunk_rows > static_cast<hsize_t>(bytes_)) return {};
+    Chunks& chunks = *chunks_[static_cast<size_t>(number)];
+    std::call_once(chunks.are_asked, [&] { chunks.places = find_chunks(own); });
+    if (chunks.places.empty()) return {};
+    ColumnBuffer bytes = file_rows_->copy(parts_of(own, chunks.places, rows));
+    return bytes.get() ? numbers(own, rows.count, std::move(bytes)) : OwnedColumn{};
+  }
+
+  std::vector<int64_t> find_chunks(const Hdf5Column& column) const {
+    Message message = request(Hdf5Request::FindChunks);
+    put_column(column, message);
+    std::vector<int64_t> places;
+    try {
+      Message answer = processes().run(message, kLeastSeconds).message;
+      const int64_t chunk_rows = static_cast<int64_t>(column.chunk_rows), count = answer.take_number();
+      if (count != (column.rows() + chunk_rows - 1) / chunk_rows) return {};
+      for (int64_t i = 0; i < count; ++i)
+        if (places.emplace_back(answer.take_number()) < 0 || places.back() > bytes_) return {};
+    } catch (const std::exception&) {  // reading says what is wrong
+      return {};
+    }
+    return places;
+  }
+
+  /// Returns where the rows lie in the file; chunks that follow one another there are one part.
+  static std::vector<FilePart> parts_of(const Hdf5Column& column, const std::vector<int64_t>& places,
+                                        const Rows& rows) {
+    const int64_t row_bytes = column.row_bytes(), chunk_rows = static_cast<int64_t>(column.chunk_rows);
+    std::vector<FilePart> parts;
+    for (int64_t row = rows.begin; row < rows.begin + rows.count;) {
+      const int64_t chunk = row / chunk_rows, end = std::min((chunk + 1) * chunk_rows, rows.begin + rows.count);
+      const FilePart part{.begin = places[static_cast<size_t>(chunk)] + row % chunk_rows * row_bytes,
+                          .bytes = (end - row) * row_bytes};
+      if (!parts.empty() && parts.back().begin + parts.back().bytes == part.begin)
+        parts.back().bytes += part.bytes;
+      else
+        parts.push_back(part);
+      row = end;
+    }
+    return parts;
   }
 
   /// Has a child process read them by the library.
@@ -192,6 +248,7 @@ class Hdf5File {
   int64_t bytes_ = 0;
   std::unique_ptr<const FileRows> file_rows_ = {};
   std::vector<Hdf5Column> columns_ = {};
+  std::vector<std::unique_ptr<Chunks>> chunks_ = {};  ///< of each column
   int64_t rows_ = 0, row_bytes_ = 0, block_rows_ = 1;
 };
 

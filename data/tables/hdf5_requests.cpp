@@ -69,6 +69,16 @@ Message describe(Message& request) {
   return answer;
 }
 
+Message find_chunks(Message& request) {
+  const OpenGroup group = open_group(request);
+  const Hdf5Column column = take_column(request.take_text(), request);
+  const std::vector<int64_t> places = chunk_places(open_dataset(group, column.name), column);
+  Message answer;
+  answer.put(std::ssize(places));
+  for (const int64_t place : places) answer.put(place);
+  return answer;
+}
+
 Message read(Message& request, SealedMemory& memory) {
   const OpenGroup group = open_group(request);
   const int64_t begin = request.take_number(), rows = request.take_number(), count = request.take_number();
@@ -84,8 +94,15 @@ Message read(Message& request, SealedMemory& memory) {
 }  // namespace
 
 Message answer_hdf5(Message request, SealedMemory& memory) {
-  const bool describes = request.take_number() == static_cast<int64_t>(Hdf5Request::Describe);
-  return describes ? describe(request) : read(request, memory);
+  switch (static_cast<Hdf5Request>(request.take_number())) {
+    case Hdf5Request::Describe:
+      return describe(request);
+    case Hdf5Request::FindChunks:
+      return find_chunks(request);
+    case Hdf5Request::Read:
+      break;
+  }
+  return read(request, memory);
 }
 
 void put_column(const Hdf5Column& column, Message& message) {

@@ -10,11 +10,12 @@
 namespace levin::data {
 
 /// What the child processes that have the HDF5 library are asked for.
-enum class Hdf5Request : uint8_t { Describe, Read };
+enum class Hdf5Request : uint8_t { Describe, FindChunks, Read };
 
 /// Answers a request in a child process: Describe (path, group) with all data sets of the group, as put_column writes
-/// them, and an empty name; Read (path, group, first row, rows, number of columns, the columns) with the columns, as
-/// put_values writes them. Throws std::runtime_error.
+/// them, and an empty name; FindChunks (path, group, the column) with the number of its chunks and the place of each,
+/// or 0, as chunk_places returns them; Read (path, group, first row, rows, number of columns, the columns) with the
+/// columns, as put_values writes them. Throws std::runtime_error.
 Message answer_hdf5(Message request, SealedMemory& memory);
 
 void put_column(const Hdf5Column& column, Message& message);

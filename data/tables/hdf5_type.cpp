@@ -7,6 +7,8 @@ namespace levin::data {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 40;
+// The library finds a chunk by going through those before it: so many take it half a second.
+constexpr hsize_t kMostChunks = 8192;
 
 bool is_half(hid_t type) {
   size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
@@ -65,17 +67,41 @@ void describe_type(hid_t type, Hdf5Column& column) {
   if (column.format.empty() && !is_text && column.kind != Hdf5Kind::Bool) column.kind = Hdf5Kind::Other;
 }
 
+/// Returns whether the file's numbers are those that are read.
+bool is_native(hid_t dataset, const Hdf5Column& column) {
+  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "its type cannot be read");
+  return column.kind == Hdf5Kind::Number &&
+         (column.format == "e" || H5Tequal(type, hdf5_native_type(column.format)) > 0);
+}
+
 /// Returns where the file has the numbers one after another, as they are in memory; -1 if it has them otherwise.
 int64_t place_in_file(hid_t dataset, hid_t layout, const Hdf5Column& column) {
-  if (column.kind != Hdf5Kind::Number || H5Pget_layout(layout) != H5D_CONTIGUOUS) return -1;
-  const Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "its type cannot be read");
-  const bool is_native = column.format == "e" || H5Tequal(type, hdf5_native_type(column.format)) > 0;
-  const haddr_t place = is_native ? H5Dget_offset(dataset) : HADDR_UNDEF;
+  if (H5Pget_layout(layout) != H5D_CONTIGUOUS || !is_native(dataset, column)) return -1;
+  const haddr_t place = H5Dget_offset(dataset);
   const hsize_t bytes = H5Dget_storage_size(dataset);
   const bool is_whole =
       place != HADDR_UNDEF && bytes / static_cast<hsize_t>(column.item_bytes) ==
                                   static_cast<hsize_t>(column.rows()) * static_cast<hsize_t>(column.width());
   return is_whole ? static_cast<int64_t>(place) : -1;
+}
+
+/// Returns whether places in the file count from its first byte.
+bool begins_at_once(hid_t dataset) {
+  const Hdf5Handle file(H5Iget_file_id(dataset), H5Fclose, "its file cannot be read");
+  const Hdf5Handle made(H5Fget_create_plist(file), H5Pclose, "its file cannot be read");
+  hsize_t before = 0;
+  return H5Pget_userblock(made, &before) >= 0 && before == 0;
+}
+
+/// Returns the rows of a chunk if chunks have whole rows of numbers, as they are in memory; else 0.
+hsize_t rows_of_plain_chunks(hid_t dataset, const Hdf5Column& column) {
+  const Hdf5Handle layout(H5Dget_create_plist(dataset), H5Pclose, "its layout cannot be read");
+  std::vector<hsize_t> chunk(column.shape.size());
+  const auto dims = static_cast<int>(chunk.size());
+  const bool is_plain = H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_nfilters(layout) == 0 &&
+                        is_native(dataset, column) && H5Pget_chunk(layout, dims, chunk.data()) == dims &&
+                        std::equal(chunk.begin() + 1, chunk.end(), column.shape.begin() + 1);
+  return is_plain ? chunk.front() : 0;
 }
 
 }  // namespace
@@ -146,6 +172,30 @@ Hdf5Column describe_hdf5(hid_t dataset, const std::string& name) {
   check_description(column);
   column.file_place = place_in_file(dataset, layout, column);
   return column;
+}
+
+std::vector<int64_t> chunk_places(hid_t dataset, const Hdf5Column& column) {
+  const hsize_t chunk_rows = rows_of_plain_chunks(dataset, column);
+  if (chunk_rows == 0 || !begins_at_once(dataset)) return {};
+  const auto rows = static_cast<hsize_t>(column.rows()), expected = (rows + chunk_rows - 1) / chunk_rows;
+  const Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "its shape cannot be read");
+  hsize_t count = 0;
+  hdf5_checked(H5Dget_num_chunks(dataset, space, &count), "its chunks cannot be counted");
+  if (count != expected || count > kMostChunks) return {};
+  std::vector<int64_t> places(static_cast<size_t>(count), -1);
+  std::vector<hsize_t> first(column.shape.size());
+  for (hsize_t i = 0; i < count; ++i) {
+    unsigned skipped_filters = 0;
+    haddr_t place = HADDR_UNDEF;
+    hsize_t bytes = 0;
+    hdf5_checked(H5Dget_chunk_info(dataset, space, i, first.data(), &skipped_filters, &place, &bytes),
+                 "its chunks cannot be found");
+    const hsize_t number = first.front() / chunk_rows;
+    if (place == HADDR_UNDEF || number >= count || bytes != chunk_rows * static_cast<hsize_t>(column.row_bytes()))
+      return {};
+    places[static_cast<size_t>(number)] = static_cast<int64_t>(place);
+  }
+  return places;
 }
 
 OwnedType type_of(const Hdf5Column& column) {

@@ -37,6 +37,9 @@ int64_t item_bytes_of(const std::string& format);
 hid_t hdf5_native_type(const std::string& format);
 /// Describes an open data set with at least one dimension. Throws std::runtime_error for one that lies in other files.
 Hdf5Column describe_hdf5(hid_t dataset, const std::string& name);
+/// Returns where in the file each chunk of rows begins, if chunks hold numbers as they are in memory, and whole rows.
+/// Returns none if they do not, if one was never written, or if there are too many. Throws std::runtime_error.
+std::vector<int64_t> chunk_places(hid_t dataset, const Hdf5Column& column);
 /// Returns the column's type.
 OwnedType type_of(const Hdf5Column& column);
 /// Puts the values of `count` rows into lists of the column's shape.

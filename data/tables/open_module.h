@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/core/system/error.h>
+#include <levin/data/files/missing_library.h>
 #include <levin/data/tables/module_interface.h>
 
 #include <string>
@@ -7,9 +7,9 @@
 namespace levin::data {
 
 /// There is no module for a file format in this levin; the text says how to get it.
-class MissingModule final : public UsageError {
+class MissingModule final : public MissingLibrary {
  public:
-  using UsageError::UsageError;
+  using MissingLibrary::MissingLibrary;
 };
 
 /// Opens the module of a file format, "parquet" or "hdf5", once, and returns its functions.

@@ -1,5 +1,6 @@
 #include <ATen/Context.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/heap.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <optional>
 #include <utility>
 
 namespace levin::cli {
@@ -102,6 +104,8 @@ int run_inspect(const InspectFlags& flags, const Words& words) {
     throw UsageError("data.class: missing; name the data with --data.class (`levin list data` shows them)");
   }
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
+  std::optional<HeapRetention> heap;  // data are read as fast as in a run
+  if (options.trainer.keep_freed_memory) heap.emplace();
   const auto data = options.data.make("data");
   data->prepare_data();
   for (const SplitLoaders& part : kSplits) {

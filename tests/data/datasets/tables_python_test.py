@@ -325,6 +325,51 @@ def large(folder, draw):
             assert same(numpy.concatenate([batch[name] for batch in batches.values()]), data[name]), (name, memory)
 
 
+def read_by_children():
+    """The bytes that the processes which the tool has started have read."""
+    pids = pathlib.Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children").read_text().split()
+    return sum(int(pathlib.Path(f"/proc/{pid}/io").read_text().split()[1]) for pid in pids)
+
+
+def chunks(folder, draw):
+    """HDF5 in chunks that are not compressed: this process copies those that hold whole rows, and the library reads the others."""
+    if h5py is None:
+        return
+    generator = numpy.random.default_rng(draw.randrange(1 << 30))
+    rows = 80_001
+    data = {"single": generator.normal(size=rows), "rows": generator.integers(0, 256, (rows, 900), "u1"),
+            "half": generator.normal(size=(rows, 2)).astype("f2")}
+    others = {"divided": generator.integers(0, 9, (rows, 8, 2), "i4"), "absent": generator.integers(0, 9, rows),
+              "swapped": generator.integers(0, 9, rows).astype(">i4")}
+    shapes = {"single": (777,), "rows": (123, 900), "half": (rows + 5, 2), "divided": (999, 3, 2), "absent": (1000,), "swapped": (1000,)}
+    with h5py.File(folder / "plain.h5", "w") as plain, h5py.File(folder / "others.h5", "w") as other, \
+            h5py.File(folder / "block.h5", "w", userblock_size=1024) as behind:
+        for name, values in (data | others).items():
+            for file in (plain, behind) if name in data else (other,):
+                file.create_dataset(name, (0, *values.shape[1:]), values.dtype, chunks=shapes[name], maxshape=(None, *values.shape[1:]), fillvalue=7)
+        for begin in range(0, rows, 5000):  # so that chunks of one data set lie between those of another
+            for file in (plain, behind, other):
+                for name, column in file.items():
+                    column.resize(min(rows, begin + 5000), 0)
+                    if name != "absent" or begin != 20_000:
+                        column[begin:] = (data | others)[name][begin:begin + 5000]
+        others["absent"] = other["absent"][:]
+        others["swapped"] = others["swapped"].astype("i4")
+    try:
+        before = read_by_children()
+    except OSError:  # this system does not count
+        before = None
+    for name, expected in (("plain", data), ("others", others), ("block", data)):
+        options = {"files": [str(folder / f"{name}.h5")], "fields": {name: name for name in expected}, "batch_size": 30_000}
+        for memory in (TINY, 4):
+            batches = run("Hdf5", {**options, "memory_gb": memory})
+            assert isinstance(batches, dict), batches
+            for field, values in expected.items():
+                assert same(numpy.concatenate([batch[field] for batch in batches.values()]), values), (name, field, memory)
+        if name == "plain" and before is not None:
+            assert read_by_children() - before < 5_000_000 < sum(values.nbytes for values in data.values()), read_by_children() - before
+
+
 def json_lines(folder, draw):
     shapes = lambda draw: draw.choice([[], [], ["list"], ["list", "even"]])
     for _ in range(SCHEMAS):
@@ -552,6 +597,7 @@ def damaged(folder, draw):
         with h5py.File(folder / "seed.h5", "w") as file:
             file["x"] = small["x"].to_numpy()
             file.create_dataset("y", data=numpy.arange(150, dtype="i2").reshape(50, 3), chunks=(9, 3), compression="gzip")
+            file.create_dataset("z", data=numpy.arange(100, dtype="i4").reshape(50, 2), chunks=(8, 2))
             file.create_dataset("t", data=numpy.array(small["text"].to_pylist(), "O"), dtype=h5py.string_dtype())
             file.create_dataset("f", data=[i % 2 == 0 for i in range(50)])
         seeds[folder / "seed.h5"] = "Hdf5"
@@ -566,7 +612,7 @@ def damaged(folder, draw):
 
 
 wanted = os.environ.get("LEVIN_TABLES_PARTS", "").split()
-for part in (fields, types, statistics, groups, parquet, hdf5, large, json_lines, damaged):
+for part in (fields, types, statistics, groups, parquet, hdf5, large, chunks, json_lines, damaged):
     if wanted and part.__name__ not in wanted:
         continue
     with tempfile.TemporaryDirectory() as scratch:
