@@ -1,5 +1,5 @@
-#include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
+#include <levin/data/files/missing_library.h>
 
 #include <utility>
 
@@ -26,9 +26,9 @@ std::string_view ArchiveReader::peek(int64_t /*bytes*/) { return {}; }
 at::Tensor ArchiveReader::read() { return {}; }
 
 void ArchiveReader::fail(const std::string& /*reason*/) const {
-  throw UsageError(file_->path().string(), ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no ",
-                   format_ == Format::Tar ? "tar" : "zip",
-                   " files; unpack the file, or build levin with libarchive-dev");
+  throw MissingLibrary(
+      file_->path().string(), ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no ",
+      format_ == Format::Tar ? "tar" : "zip", " files; unpack the file, or build levin with libarchive-dev");
 }
 
 }  // namespace levin::data

@@ -1,13 +1,14 @@
-#include <levin/core/system/error.h>
 #include <levin/data/files/image_codecs.h>
+#include <levin/data/files/missing_library.h>
 
 namespace levin::data {
 namespace {
 
 [[noreturn]] void fail_without_jpeg(const std::string& what) {
-  throw UsageError(what,
-                   ": this levin is built without libjpeg (LEVIN_JPEG=OFF) and has no JPEG files; use PNG, or build "
-                   "levin with libjpeg-dev");
+  throw MissingLibrary(
+      what,
+      ": this levin is built without libjpeg (LEVIN_JPEG=OFF) and has no JPEG files; use PNG, or build "
+      "levin with libjpeg-dev");
 }
 
 }  // namespace

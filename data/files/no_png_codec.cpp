@@ -1,13 +1,13 @@
-#include <levin/core/system/error.h>
 #include <levin/data/files/image_codecs.h>
+#include <levin/data/files/missing_library.h>
 
 namespace levin::data {
 namespace {
 
 [[noreturn]] void fail_without_png(const std::string& what) {
-  throw UsageError(what,
-                   ": this levin is built without libpng (LEVIN_PNG=OFF) and has no PNG files; use JPEG, or build "
-                   "levin with libpng-dev");
+  throw MissingLibrary(what,
+                       ": this levin is built without libpng (LEVIN_PNG=OFF) and has no PNG files; use JPEG, or build "
+                       "levin with libpng-dev");
 }
 
 }  // namespace

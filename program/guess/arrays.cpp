@@ -126,7 +126,7 @@ std::optional<Arrays> read(const Paths& files, const GuessOptions& options, bool
     arrays.input = data::map_npy(arrays.input_file);
     if (!arrays.target_file.empty()) arrays.target = data::map_npy(arrays.target_file);
   } catch (const UsageError& error) {
-    guess.stops.push_back({error.what(), "copy the file again, or save it again: np.save(\"x.npy\", x)"});
+    guess.stops.push_back(fault_of(error, "copy the file again, or save it again: np.save(\"x.npy\", x)"));
     return {};
   }
   return arrays;

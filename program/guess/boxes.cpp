@@ -108,17 +108,19 @@ void tell_part(Guess& guess, const BoxPart& part, const GuessOptions& options) {
   if (without > 0) guess.seen.push_back("  " + counted(without, "image") + " without a box");
   if (boxes == 0) guess.stops.push_back({part.file.string() + ": there is no box in it", "give annotations"});
   std::vector<std::string> broken;
+  bool lacks = false;  // a library for the first of them
   for (const size_t i : to_look_at(part.read.images.size(), options)) {
     try {
       data::read_image(part.folder / part.read.images[i].path);
     } catch (const UsageError& error) {
+      if (broken.empty()) lacks = lacks_library(error);
       broken.push_back(error.what());
     }
   }
   if (!broken.empty())
-    guess.stops.push_back({broken.front(), counted(static_cast<int64_t>(broken.size()), "image") +
-                                               " cannot be read; copy them again, or remove them from " +
-                                               part.file.string()});
+    guess.stops.push_back(
+        {broken.front(), counted(static_cast<int64_t>(broken.size()), "image") + " cannot be read" +
+                             (lacks ? "" : "; copy them again, or remove them from " + part.file.string())});
 }
 
 int64_t longer_side(const BoxPart& part, const CocoAnnotations::Image& image) {

@@ -2,7 +2,6 @@
 #include <levin/core/system/joined.h>
 #include <levin/data/tables/json_source.h>
 #include <levin/data/tables/module_source.h>
-#include <levin/data/tables/open_module.h>
 #include <levin/data/tables/table_source.h>
 #include <levin/program/guess/array_model.h>
 #include <levin/program/guess/common.h>
@@ -220,11 +219,8 @@ Guess guess_columns(const Paths& files, const std::string& format, const GuessOp
   try {
     const std::unique_ptr<TableSource> source = open_source(format, read);
     look = look_at_columns(*source, file, options, guess);
-  } catch (const data::MissingModule& error) {
-    guess.stops.push_back({.what = error.what()});
-    return guess;
   } catch (const UsageError& error) {
-    guess.stops.push_back({error.what(), "repair the file, or save it again"});
+    guess.stops.push_back(fault_of(error, "repair the file, or save it again"));
     return guess;
   }
   guess.seen.insert(guess.seen.begin(), file +

@@ -1,4 +1,5 @@
 #include <levin/program/guess/common.h>
+#include <levin/data/files/missing_library.h>
 
 #include <algorithm>
 #include <cctype>
@@ -15,6 +16,12 @@ constexpr int64_t kStepOfSide = 32;
 constexpr int64_t kLargestLenet = 32, kLargestSmallInput = 48, kLargestKept = 64;
 
 }  // namespace
+
+bool lacks_library(const UsageError& error) { return dynamic_cast<const data::MissingLibrary*>(&error) != nullptr; }
+
+Fault fault_of(const UsageError& error, const std::string& advice) {
+  return {error.what(), lacks_library(error) ? "" : advice};
+}
 
 std::vector<std::string> words_of_name(const std::filesystem::path& file) {
   std::vector<std::string> words = {""};

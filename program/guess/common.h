@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/system/counted.h>
+#include <levin/core/system/error.h>
 #include <levin/program/guess/guess.h>
 
 #include <cstddef>
@@ -25,6 +26,11 @@ std::vector<std::string> words_of_name(const std::filesystem::path& file);
 std::string extension_of(const std::filesystem::path& file);
 /// Returns the part that a word of the file's name tells: train; val, valid, validation, dev; test. Otherwise Train.
 Part part_of(const std::filesystem::path& file);
+
+/// Returns whether a file cannot be read because this levin is built without a library; `error` then says what to do.
+bool lacks_library(const UsageError& error);
+/// Returns the fault of a file that cannot be read, with the advice unless the error has its own.
+Fault fault_of(const UsageError& error, const std::string& advice);
 
 /// Returns "cat 3, dog 4"; of many entries the first, and how many more there are.
 std::string listed(const std::vector<std::pair<std::string, int64_t>>& counts);

@@ -23,6 +23,8 @@ constexpr int64_t kImageEpochs = 20;
 /// What came of reading an image.
 struct Look {
   std::string cause = {};  ///< empty: it could be read
+  /// If levin lacks the library for its format, the cause without the file's name.
+  std::string lacking = {};
   int64_t height = 0, width = 0;
 };
 
@@ -36,6 +38,7 @@ std::vector<Look> look_at(const ImageFiles& files, const GuessOptions& options) 
         looks[i] = {.height = image.size(1), .width = image.size(2)};
       } catch (const UsageError& error) {
         looks[i].cause = error.what();
+        if (lacks_library(error)) looks[i].lacking = looks[i].cause.substr(files.items[which[i]].path.size());
       }
     }
   });
@@ -86,7 +89,7 @@ class ImagesOfPart {
     const auto broken = std::ranges::count_if(looks, [](const Look& look) { return !look.cause.empty(); });
     const bool any = broken < static_cast<int64_t>(looks.size());
     if (any) guess_.seen.push_back("  " + sizes_text(looks));
-    if (broken > 0) tell_broken(broken, any);
+    if (broken > 0) tell_broken(any);
     has_broken = broken > 0;
     return any;
   }
@@ -110,15 +113,25 @@ class ImagesOfPart {
                             "; the share of right answers tells little about the small ones");
   }
 
-  void tell_broken(int64_t count, bool any) {
+  /// Tells which images cannot be read. One stands for all that need the same library.
+  void tell_broken(bool any) {
     std::vector<Fault>& faults = any ? guess_.broken : guess_.stops;
+    const std::string among = looks.size() < files.items.size() ? " of those looked at" : "";
+    const std::string left_out = any ? ". Until then the config leaves such images out (\"on_error\": \"skip\")" : "";
     constexpr int64_t kMostTold = 5;
-    int64_t told = 0;
+    int64_t damaged = 0;
+    std::map<std::string, int64_t> lacking;
     for (const Look& look : looks)
-      if (!look.cause.empty() && told++ < kMostTold) faults.push_back({.what = look.cause});
-    faults.back().advice = counted(count, "image") + (looks.size() < files.items.size() ? " of those looked at" : "") +
-                           " cannot be read; copy or save them again, or remove them" +
-                           (any ? ". Until then the config leaves such images out (\"on_error\": \"skip\")" : "");
+      if (!look.lacking.empty())
+        ++lacking[look.lacking];
+      else if (!look.cause.empty() && damaged++ < kMostTold)
+        faults.push_back({.what = look.cause});
+    if (damaged > 0)
+      faults.back().advice =
+          counted(damaged, "image") + among + " cannot be read; copy or save them again, or remove them" + left_out;
+    for (const auto& [why, count] : lacking)
+      faults.push_back({std::ranges::find(looks, why, &Look::lacking)->cause,
+                        counted(count, "image") + among + " cannot be read" + left_out});
   }
 
   Guess& guess_;

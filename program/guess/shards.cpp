@@ -82,6 +82,10 @@ Paths whole_shards(const Paths& shards, const data::TarDecoder& decoder, const G
       look_at(shard, decoder, options, look);
       whole.push_back(shard);
     } catch (const UsageError& error) {
+      if (lacks_library(error)) {  // which is the same for each of them
+        if (guess.stops.empty()) guess.stops.push_back(fault_of(error, ""));
+        return {};
+      }
       std::vector<Fault>& faults = shards.size() > 1 ? guess.broken : guess.stops;
       faults.push_back({error.what(), "copy or write the file again" +
                                           std::string(shards.size() > 1 ? "; the config leaves this file out" : "")});

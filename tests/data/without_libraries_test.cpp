@@ -5,6 +5,7 @@
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/decompress.h>
 #include <levin/data/files/image_codecs.h>
+#include <levin/data/files/missing_library.h>
 #include <levin/data/remote/local_path.h>
 #include <levin/data/tokenizer.h>
 #include <levin/trainer/loggers/http.h>
@@ -25,22 +26,23 @@ namespace {
 
 TEST_CASE("Without libjpeg and libpng, an image names the library that is missing and what to do") {
   CHECK(
-      error_text<UsageError>([] { decode_jpeg("", "a.jpg", {}); }) ==
+      error_text<MissingLibrary>([] { decode_jpeg("", "a.jpg", {}); }) ==
       "a.jpg: this levin is built without libjpeg (LEVIN_JPEG=OFF) and has no JPEG files; use PNG, or build levin with "
       "libjpeg-dev");
-  CHECK(error_text<UsageError>([] { encode_jpeg({}, 90); }).find("write_jpeg: this levin is built without libjpeg") ==
-        0);
-  CHECK(error_text<UsageError>([] { decode_png("", "a.png", {}); }) ==
+  CHECK(error_text<MissingLibrary>([] {
+          encode_jpeg({}, 90);
+        }).find("write_jpeg: this levin is built without libjpeg") == 0);
+  CHECK(error_text<MissingLibrary>([] { decode_png("", "a.png", {}); }) ==
         "a.png: this levin is built without libpng (LEVIN_PNG=OFF) and has no PNG files; use JPEG, or build levin with "
         "libpng-dev");
-  CHECK(error_text<UsageError>([] { encode_png({}); }).find("write_png: this levin is built without libpng") == 0);
+  CHECK(error_text<MissingLibrary>([] { encode_png({}); }).find("write_png: this levin is built without libpng") == 0);
 }
 
 TEST_CASE("Without libtiff and libwebp, an image names the library that is missing and what to do") {
-  CHECK(error_text<UsageError>([] { decode_tiff("", "a.tif", {}); }) ==
+  CHECK(error_text<MissingLibrary>([] { decode_tiff("", "a.tif", {}); }) ==
         "a.tif: this levin is built without libtiff (LEVIN_TIFF=OFF) and reads no TIFF files; use PNG, or build levin "
         "with libtiff-dev");
-  CHECK(error_text<UsageError>([] { decode_webp("", "a.webp", {}); }) ==
+  CHECK(error_text<MissingLibrary>([] { decode_webp("", "a.webp", {}); }) ==
         "a.webp: this levin is built without libwebp (LEVIN_WEBP=OFF) and reads no WebP files; use PNG, or build levin "
         "with libwebp-dev");
 }
@@ -49,11 +51,11 @@ TEST_CASE("Without libarchive, an archive names the library that is missing and 
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.tar";
   std::ofstream(path) << "bytes";
-  CHECK(error_text<UsageError>([&] { ArchiveReader(map_file(path), ArchiveReader::Format::Tar); }) ==
+  CHECK(error_text<MissingLibrary>([&] { ArchiveReader(map_file(path), ArchiveReader::Format::Tar); }) ==
         path.string() +
             ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no tar files; unpack the "
             "file, or build levin with libarchive-dev");
-  CHECK(error_text<UsageError>([] { decompress(FileBytes{.name = "a.jsonl.gz"}); }) ==
+  CHECK(error_text<MissingLibrary>([] { decompress(FileBytes{.name = "a.jsonl.gz"}); }) ==
         "a.jsonl.gz: this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no compressed files; unpack "
         "the file, or build levin with libarchive-dev");
 }

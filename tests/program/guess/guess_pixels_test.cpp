@@ -1,4 +1,6 @@
 #include <levin/data/files/image_file.h>
+#include <levin/data/files/missing_library.h>
+#include <levin/program/guess/common.h>
 #include <levin/program/guess/kinds.h>
 
 #include <fstream>
@@ -65,6 +67,16 @@ TEST_CASE("what a mask lacks stops the guess with its file") {
   const Guess guess = guess_masks(*mask_folders(folder.path()), {});
   REQUIRE(guess.stops.size() == 1);
   CHECK(contains(guess.stops[0].what, "images/1.png: this image has no mask"));
+}
+
+TEST_CASE("a file whose library this levin lacks is told without advice to save the file again") {
+  const levin::UsageError damaged("a.webp: the file is damaged");
+  const levin::data::MissingLibrary missing("a.webp: build levin with libwebp-dev");
+  CHECK(!lacks_library(damaged));
+  CHECK(fault_of(damaged, "save it again").advice == "save it again");
+  CHECK(lacks_library(missing));
+  CHECK(fault_of(missing, "save it again").what == "a.webp: build levin with libwebp-dev");
+  CHECK(fault_of(missing, "save it again").advice.empty());
 }
 
 TEST_CASE("a CSV list of images is found by its paths: one class, or labels of 0 and 1") {
