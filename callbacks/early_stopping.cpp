@@ -2,6 +2,7 @@
 #include <levin/core/run/absent_metric.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 
 #include <cmath>
 
@@ -26,12 +27,20 @@ void EarlyStopping::on_train_epoch_end(Run& run) {
   if (checks_train_epochs(run)) check(run);
 }
 
+void EarlyStopping::on_fit_end(Run& run) {
+  if (has_come_ || run.state().global_step == 0 || run.metric(options_.monitor)) return;
+  if (run.comm().is_global_zero() && received_signal() == 0)
+    console::warn("EarlyStopping.monitor: " + absent_metric(options_.monitor, run.metrics()) +
+                  "; so it could not stop the run");
+}
+
 void EarlyStopping::check(Run& run) {
   const std::optional<double> value = run.metric(options_.monitor);
   if (!value) {
     if (!options_.strict) return;
     throw UsageError("EarlyStopping.monitor: ", absent_metric(options_.monitor, run.metrics()));
   }
+  has_come_ = true;
   const std::optional<std::string> reason = reason_to_stop(*value);
   if (!reason || !run.minimum_is_reached()) return;
   stopped_epoch_ = run.state().epoch;
@@ -74,6 +83,7 @@ void EarlyStopping::load_state_dict(const State& state) {
   stopped_epoch_ = state.at("stopped_epoch").to_int();
   const State& best = state.at("best_score");
   best_score_ = best.is_tensor() ? best.to_tensor().item<double>() : best.to_double();
+  has_come_ = best_score_ != worst_value(options_.mode);
   options_.patience = state.at("patience").to_int();
 }
 

@@ -39,6 +39,8 @@ class EarlyStopping : public Callback {
 
   void on_validation_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  /// Warns if the metric never came, so that nothing could stop the run.
+  void on_fit_end(Run& run) override;
   bool is_monitoring() const override { return true; }
 
   std::string state_key() const override;
@@ -61,6 +63,7 @@ class EarlyStopping : public Callback {
   EarlyStoppingOptions options_;
   int64_t wait_count_ = 0, stopped_epoch_ = 0;
   double best_score_;
+  bool has_come_ = false;  ///< a value of the metric, in this run or one that it resumes
 };
 
 }  // namespace levin

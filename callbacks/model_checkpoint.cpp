@@ -170,6 +170,15 @@ void ModelCheckpoint::on_train_end(Run& run) {
   run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only, .upload_to = upload_to()});
 }
 
+void ModelCheckpoint::on_fit_end(Run& run) {
+  const bool needs_score = options_.monitor && options_.save_top_k != 0;
+  const bool has_score = current_score_ || !best_k_models_.empty();
+  if (!needs_score || has_score || run.state().global_step == 0 || run.metric(*options_.monitor)) return;
+  if (run.comm().is_global_zero() && received_signal() == 0)
+    console::warn("ModelCheckpoint.monitor: " + absent_metric(*options_.monitor, run.metrics()) +
+                  "; so no checkpoint is among the best");
+}
+
 void ModelCheckpoint::on_exception(Run& run, const std::exception& /*error*/) {
   if (!options_.save_on_exception || !run.fitting() || folder_.empty() || saved_already(run)) return;
   save(run);

@@ -65,6 +65,8 @@ class ModelCheckpoint : public Callback, public StepFollower {
   void after_step(Run& run) override;
   void on_validation_end(Run& run) override;
   void on_train_end(Run& run) override;
+  /// Warns if the metric never came, so that no file could be among the best.
+  void on_fit_end(Run& run) override;
   void on_exception(Run& run, const std::exception& error) override;
   bool is_monitoring() const override { return true; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/fake_run.h"
@@ -99,6 +100,31 @@ TEST_CASE("early stopping names what is wrong") {
   EarlyStopping lenient({.monitor = "val_loss", .strict = false});
   lenient.on_train_epoch_end(run);
   CHECK_FALSE(run.stop_reason_);
+}
+
+TEST_CASE("early stopping warns once at the end if its value never came") {
+  const auto said = [](EarlyStopping& callback, levin::FakeRun& run) {
+    const CapturedStderr captured;
+    callback.on_fit_end(run);
+    return captured.text();
+  };
+  levin::FakeRun run;
+  run.log("train_loss", 1);
+  EarlyStopping lenient({.monitor = "val_los", .strict = false}), unchecked({.monitor = "val_los"});
+  CHECK(said(lenient, run).empty());  // not one step
+  run.state_.global_step = 3;
+  lenient.on_train_epoch_end(run);
+  CHECK(contains(said(lenient, run),
+                 "EarlyStopping.monitor: no metric 'val_los' was logged; there are: train_loss; so it could not stop "
+                 "the run"));
+  CHECK(contains(said(unchecked, run), "no metric 'val_los' was logged"));
+  EarlyStopping first({.monitor = "val_loss"}), second({.monitor = "val_loss"});
+  stopped_at(first, {1, 2});
+  CHECK(said(first, run).empty());
+  second.load_state_dict(first.state_dict());
+  CHECK(said(second, run).empty());
+  EarlyStopping late({.monitor = "train_loss"});  // logged, though no check was due
+  CHECK(said(late, run).empty());
 }
 
 TEST_CASE("callbacks are made by name") {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/fake_run.h"
@@ -51,6 +52,28 @@ struct CheckpointRun {
 };
 
 }  // namespace
+
+TEST_CASE("a metric that never comes is told once at the end") {
+  const auto said = [](ModelCheckpointOptions options, bool logs) {
+    ModelCheckpoint callback(std::move(options));
+    CheckpointRun of;
+    of.run.log("train_loss", 1);
+    callback.on_fit_start(of.run);
+    if (logs) of.end_epoch(callback, 0.5);
+    of.run.metrics_.erase("val_loss");  // as it would be after a resume
+    of.run.state_.global_step = 10;
+    const CapturedStderr captured;
+    callback.on_fit_end(of.run);
+    return captured.text();
+  };
+  CHECK(contains(said({.monitor = "val_loss"}, false),
+                 "ModelCheckpoint.monitor: no metric 'val_loss' was logged; there are: train_loss; so no checkpoint is "
+                 "among the best"));
+  CHECK(said({.monitor = "val_loss"}, true).empty());
+  CHECK(said({.monitor = "train_loss"}, false).empty());
+  CHECK(said({.monitor = "val_loss", .save_top_k = 0}, false).empty());
+  CHECK(said({}, false).empty());
+}
 
 TEST_CASE("templates of names are filled as Python fills them") {
   const levin::CheckpointNameValues values{3, 120, {{"val_loss", 0.1234}, {"acc", 1.12}, {"a/b", 2}}};

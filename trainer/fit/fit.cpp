@@ -117,6 +117,7 @@ void Fit::train() {
 RunResult Fit::end() {
   const RunScope scope = assembly_.scope();
   guarded([&] {
+    warn_of_absent_metrics(run_);
     run_.parts.hooks.on_fit_end(run_.view);
     run_.saves.save_if_asked();
     run_.saves.finish();

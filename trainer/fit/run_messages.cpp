@@ -1,8 +1,10 @@
 #include <levin/trainer/fit/run_messages.h>
 #include <ATen/Parallel.h>
+#include <levin/core/run/absent_metric.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/cores.h>
 #include <levin/core/system/counted.h>
+#include <levin/core/system/signals.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/run/run_context.h>
@@ -36,6 +38,19 @@ void warn_of_eval_mode(RunContext& run) {
                          count > 1 ? ", ..." : "",
                          "), in which dropout is off and batch norms keep their statistics; call module.train() before "
                          "fit unless that is wanted"));
+}
+
+void warn_of_absent_metrics(RunContext& run) {
+  const RunParts& parts = run.parts;
+  if (parts.trial || run.state.counters.global_step == 0 || !run.module().automatic_optimization) return;
+  for (size_t i = 0; i < parts.schedulers.size(); ++i) {
+    const std::string& monitor = parts.scheduler_configs[i].monitor;
+    if (!parts.schedulers[i]->needs_metric() || run.view.metric(monitor)) continue;
+    if (parts.is_rank_zero() && received_signal() == 0)
+      run.warn_once(
+          "lr_scheduler.monitor " + monitor,
+          "lr_scheduler.monitor: " + absent_metric(monitor, run.view.metrics()) + "; so the scheduler did not step");
+  }
 }
 
 void print_start(RunContext& run, const Placement& placement, const std::string& from) {

@@ -17,6 +17,9 @@ struct RunResult;
 /// Warns of parts of the module that are in eval mode.
 void warn_of_eval_mode(RunContext& run);
 
+/// Warns, when a fit ends, of schedulers whose metric never came. Collective: all ranks call it.
+void warn_of_absent_metrics(RunContext& run);
+
 /// Prints devices, threads, strategy and precision of the fit. `from`: the checkpoint that the fit resumes from, if
 /// any.
 void print_start(RunContext& run, const Placement& placement, const std::string& from);

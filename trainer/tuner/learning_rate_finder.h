@@ -12,7 +12,7 @@ struct LearningRateFinderOptions {
   double min_lr = LEVIN_OPTION(min_lr, 1e-8, "Rate of the first step", {.min = 0});
   double max_lr = LEVIN_OPTION(max_lr, 1, "Rate of the last step", {.min = 0});
   int64_t num_training_steps =
-      LEVIN_OPTION(num_training_steps, 100, "Optimizer steps, each with another rate", {.min = 1});
+      LEVIN_OPTION(num_training_steps, 100, "Optimizer steps, each with another rate", {.min = 13});
   Choice<LRGrowth> mode = LEVIN_OPTION(mode, LRGrowth::Exponential, "How the rate grows");
   std::optional<double> early_stop_threshold =
       LEVIN_OPTION(early_stop_threshold, 4.0,

@@ -75,6 +75,11 @@ void check(const LRFindOptions& options) {
     throw UsageError("lr_find: expected min_lr < max_lr, got ", options.min_lr, " and ", options.max_lr);
   if (options.mode == LRGrowth::Exponential && options.min_lr <= 0)
     throw UsageError("lr_find.min_lr: an exponential range begins above 0; got ", options.min_lr);
+  constexpr int64_t kLeast = 2;  // two points have a slope
+  if (const int64_t least = options.skip_begin + options.skip_end + kLeast; options.num_training < least)
+    throw UsageError("lr_find.num_training: expected at least ", least, ", got ", options.num_training,
+                     ": of these steps the first ", options.skip_begin, " and the last ", options.skip_end,
+                     " are not suggested; raise num_training or lower skip_begin");
 }
 
 void write(LRFindResult& found, const Trainer& trainer, const LRFindOptions& options) {

@@ -55,6 +55,23 @@ TEST_CASE("a monitor that is not logged is an error, or without strict a warning
   CHECK((lenient.rates == std::vector<double>{1, 1, 1}));
 }
 
+TEST_CASE(
+    "a monitor that never came, since no validation did, is told at the end, with the callbacks that wait for it") {
+  Scripted module({1, 1}, {});
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_steps = 1;
+  options.callbacks = {levin::EarlyStopping({.monitor = "val_loss", .check_on_train_epoch_end = false}),
+                       levin::ModelCheckpoint({.monitor = "val_loss", .save_on_train_epoch_end = false})};
+  const ToyData data(8);
+  const CapturedStderr captured;
+  levin::Trainer(options).fit(module, data.loader(4), data.loader(4));
+  for (const char* what : {"lr_scheduler.monitor", "EarlyStopping.monitor", "ModelCheckpoint.monitor"}) {
+    INFO(what);
+    CHECK(occurrences(captured.text(), std::string(what) + ": no metric 'val_loss' was logged") == 1);
+  }
+}
+
 TEST_CASE("a validation's metric counts once, however rare validations are") {
   // Validations after epochs 2, 4 and 6 give 1, 1 and 1: with patience 0 the rate halves at the second and the third.
   for (const char* interval : {"epoch", "step"}) {

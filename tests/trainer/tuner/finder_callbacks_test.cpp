@@ -72,6 +72,12 @@ TEST_CASE("a fit with LearningRateFinder trains with the rate that lr_find sugge
   CHECK(noting->lr == expected);
 }
 
+TEST_CASE("LearningRateFinder refuses fewer steps than a suggestion needs when it is made") {
+  CHECK(contains(error_text<levin::UsageError>([] { levin::LearningRateFinder({.num_training_steps = 12}); }),
+                 "LearningRateFinder.num_training_steps"));
+  CHECK(error_text<levin::UsageError>([] { levin::LearningRateFinder({.num_training_steps = 13}); }) == "no error");
+}
+
 TEST_CASE("a fit with BatchSizeFinder trains with the size that it finds, also when it is resumed") {
   const TemporaryFolder folder;
   const levin::BatchSizeOptions options{.max_val = 16};

@@ -182,7 +182,15 @@ TEST_CASE("a range test refuses wrong options and several optimizers, and says w
   CHECK(contains(error_with({.min_lr = 1, .max_lr = 0.1}), "expected min_lr < max_lr"));
   CHECK(contains(error_with({.min_lr = 0}), "begins above 0"));
   CHECK(contains(error_with({.mode = "cubic"}), "lr_find.mode"));
-  CHECK(contains(error_with({.num_training = 5}), "raise num_training"));
+  int64_t steps = 0;
+  module.optimizers_of = [&](ToyModule& toy) {
+    ++steps;
+    return levin::OptimizerConfig(torch::optim::SGD(toy.parameters(), torch::optim::SGDOptions(0.1)));
+  };
+  CHECK(contains(error_with({.num_training = 12}), "lr_find.num_training: expected at least 13, got 12"));
+  CHECK(contains(error_with({.num_training = 12, .skip_begin = 11}), "expected at least 14"));
+  CHECK(steps == 0);  // before any trial
+  CHECK(error_with({.num_training = 12, .skip_begin = 9}) == "no error");
   module.optimizers_of = [](ToyModule& toy) {
     levin::OptimizerConfig config;
     for (int i = 0; i < 2; ++i)
