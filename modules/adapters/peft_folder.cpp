@@ -1,6 +1,7 @@
 #include <levin/modules/adapters/peft_folder.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/core/state/atomic_file.h>
+#include <levin/core/state/new_folder.h>
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
@@ -147,7 +148,7 @@ void save_adapter(const Module& given, const std::filesystem::path& folder, cons
   }
   describe_layers(layers, module, config);
   add_others(module, config, weights);
-  std::filesystem::create_directories(folder);
+  const NewFolder made(folder);
   save_safetensors(weights, folder / kPeftWeightsFile);
   write_text_file_atomically(folder / kPeftConfigFile, json_text(config, 2) + "\n");
 }

@@ -48,9 +48,14 @@ Decoder::Decoder(const DecoderConfig& config_) : torch::nn::Module("Decoder"), c
 }
 
 void Decoder::check(const at::Tensor& tokens, const DecoderInputs& inputs) const {
+  const bool are_pairs = tokens.dim() == 3 && tokens.size(1) == 2 && is_whole_numbers(tokens);
   if (tokens.dim() != 2 || !is_whole_numbers(tokens))
     throw UsageError("CausalLM: expected token ids [batch, time] of int64, got ", tokens.sizes(), " of ",
-                     tokens.scalar_type());
+                     tokens.scalar_type(),
+                     are_pairs ? "; pairs of completions (TextPreferences) are what the objective DPO compares in fit, "
+                                 "validate and test (model.objective.class); for all else take data of single texts, "
+                                 "TextJsonl, or `levin generate`"
+                               : "");
   const int64_t batch = tokens.size(0), time = tokens.size(1), past = inputs.cache ? inputs.cache->length() : 0;
   const at::Tensor& mask = inputs.attention_mask;
   if (mask.defined() && (mask.dim() != 2 || mask.size(0) != batch || mask.size(1) != past + time))

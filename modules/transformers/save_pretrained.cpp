@@ -1,5 +1,6 @@
 #include <levin/modules/transformers/save_pretrained.h>
 #include <levin/core/state/atomic_file.h>
+#include <levin/core/state/new_folder.h>
 #include <levin/core/state/safetensors.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_member.h>
@@ -134,12 +135,12 @@ void copy_other_files(const fs::path& source, const fs::path& folder) {
 
 void write_pretrained_folder(const PretrainedFiles& files, const NamedWeights& weights, const fs::path& folder,
                              uint64_t most_bytes) try {
-  fs::create_directories(folder);
+  const NewFolder made(folder);
   const std::set<std::string> written = write_weights(weights, files.metadata, folder, most_bytes);
   remove_others(folder, written);
   copy_other_files(files.source, folder);
   for (const auto& [path, text] : files.texts) {
-    fs::create_directories((folder / path).parent_path());
+    const NewFolder inner((folder / path).parent_path());
     write_text_file_atomically(folder / path, text);
   }
   write_config(files, folder, weights.empty() ? at::kFloat : weights.front().second.scalar_type());

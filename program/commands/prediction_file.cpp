@@ -17,6 +17,7 @@
 #include <levin/program/commands/coco_results.h>
 #include <levin/program/commands/inspect_loader.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -29,12 +30,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFileKinds = ".csv, .jsonl, .npy or, for detections, .json";
 
-/// All samples of one loader: each named tensor as [samples, values] on the CPU, in double or int64.
+/// All samples of one loader: the numbers of each named tensor on the CPU, in double or int64.
 struct PredictedValues {
   struct Column {
     std::string name = {};
-    at::Tensor values = {};
-    bool is_list = false;  ///< a sample has several values, or a list of one
+    at::Tensor values = {};            ///< [numbers], sample after sample
+    std::vector<int64_t> begins = {};  ///< where those of each sample begin, and the end
+    bool is_list = false;              ///< a sample has several values, or a list of one
   };
   std::vector<Column> columns = {};
   int64_t samples = 0;
@@ -44,17 +46,31 @@ struct PredictedValues {
 /// In a predict_step's Batch, "input" is the prediction.
 std::string shown_name(const std::string& name) { return name == "input" ? "prediction" : name; }
 
-at::Tensor joined(const std::vector<Batch>& batches, const std::string& name) {
+/// Returns a tensor of each batch, on the CPU.
+std::vector<at::Tensor> parts_of(const std::vector<Batch>& batches, const std::string& name) {
   std::vector<at::Tensor> parts;
   for (const Batch& batch : batches) {
     if (batch.is_list(name))
       throw UsageError("predict --output: \"", name, "\" is a list for each sample, and a file holds numbers alone");
     parts.push_back(batch[name].cpu());
-    if (parts.back().dim() == 0 || parts.back().sizes().slice(1) != parts.front().sizes().slice(1))
-      throw UsageError("predict --output: \"", name, "\" is ", parts.front().sizes(), " in one batch and ",
-                       parts.back().sizes(), " in another; a file holds samples of one size: predict data of one ",
-                       "length, or make one prediction for each sample");
+    if (parts.back().dim() == 0)
+      throw UsageError("predict --output: \"", name, "\" is one number for a whole batch; return [samples, ...]");
   }
+  return parts;
+}
+
+/// Returns the first part whose samples have another size than those of the first one; the end: there is none.
+auto other_size(const std::vector<at::Tensor>& parts) {
+  return std::ranges::find_if(
+      parts, [&](const at::Tensor& part) { return part.sizes().slice(1) != parts.front().sizes().slice(1); });
+}
+
+at::Tensor joined(const std::vector<at::Tensor>& parts, const std::string& name) {
+  if (const auto other = other_size(parts); other != parts.end())
+    throw UsageError("predict --output: \"", name, "\" is ", parts.front().sizes(), " in one batch and ",
+                     other->sizes(),
+                     " in another; a table or an array holds samples of one size: write JSON lines (.jsonl), predict ",
+                     "data of one length, or make one prediction for each sample");
   return at::cat(parts);
 }
 
@@ -65,7 +81,22 @@ bool are_probabilities(const at::Tensor& values) {
   return values.ge(0).all().item<bool>() && (sums - 1).abs().lt(kNearOne).all().item<bool>();
 }
 
-PredictedValues values_of(const std::vector<Batch>& batches) {
+PredictedValues::Column column_of(const std::string& name, const std::vector<at::Tensor>& parts) {
+  PredictedValues::Column column{.name = shown_name(name), .begins = {0}, .is_list = parts.front().dim() > 1};
+  std::vector<at::Tensor> numbers;
+  for (const at::Tensor& part : parts) {
+    numbers.push_back(part.flatten());
+    for (int64_t i = 0; i < part.size(0); ++i)
+      column.begins.push_back(column.begins.back() + part.numel() / part.size(0));
+  }
+  const at::Tensor all = at::cat(numbers);
+  const bool is_whole = at::isIntegralType(all.scalar_type(), /*includeBool=*/true);
+  column.values = all.to(is_whole ? at::kLong : at::kDouble);
+  return column;
+}
+
+/// `has_lines`: samples may have different sizes.
+PredictedValues values_of(const std::vector<Batch>& batches, bool has_lines) {
   PredictedValues all;
   if (batches.empty()) return all;
   if (batches[0].is_own())
@@ -73,21 +104,25 @@ PredictedValues values_of(const std::vector<Batch>& batches) {
         "predict --output: predict_step returns a struct of its own, whose numbers nobody knows; return a Batch of "
         "tensors");
   for (const std::string& name : batches[0].names()) {
-    const at::Tensor tensor = joined(batches, name);
-    if (tensor.is_complex()) throw UsageError("predict --output: \"", name, "\" is complex; return real numbers");
-    if (name == "input" && are_probabilities(tensor)) all.probabilities = tensor.to(at::kDouble).contiguous();
-    all.samples = tensor.size(0);
-    const bool is_whole = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
-    const at::Tensor rows = tensor.reshape({tensor.size(0), -1}).to(is_whole ? at::kLong : at::kDouble).contiguous();
-    all.columns.push_back({shown_name(name), rows, tensor.dim() > 1});
+    const std::vector<at::Tensor> parts = parts_of(batches, name);
+    const bool is_even = !has_lines || other_size(parts) == parts.end();
+    const at::Tensor whole = is_even ? joined(parts, name) : at::Tensor();
+    if (parts.front().is_complex())
+      throw UsageError("predict --output: \"", name, "\" is complex; return real numbers");
+    if (name == "input" && is_even && are_probabilities(whole)) all.probabilities = whole.to(at::kDouble).contiguous();
+    all.columns.push_back(column_of(name, parts));
+    const int64_t samples = std::ssize(all.columns.back().begins) - 1;
+    if (all.columns.size() > 1 && samples != all.samples)
+      throw UsageError("predict --output: \"", name, "\" has ", samples, " samples, and \"", batches[0].names()[0],
+                       "\" has ", all.samples, "; return as many of each");
+    all.samples = samples;
   }
   return all;
 }
 
-Json number(const at::Tensor& values, int64_t row, int64_t column) {
-  const int64_t at = row * values.size(1) + column;
-  if (values.scalar_type() == at::kLong) return values.const_data_ptr<int64_t>()[at];
-  return values.const_data_ptr<double>()[at];
+Json number(const at::Tensor& values, int64_t place) {
+  if (values.scalar_type() == at::kLong) return values.const_data_ptr<int64_t>()[place];
+  return values.const_data_ptr<double>()[place];
 }
 
 std::string class_name(const std::vector<std::string>& classes, int64_t index) {
@@ -102,19 +137,22 @@ Json row_of(const PredictedValues& all, const std::vector<std::string>& classes,
   if (probabilities.defined()) {
     const int64_t likeliest = probabilities[row].argmax().item<int64_t>();
     line["class"] = class_name(classes, likeliest);
-    line["probability"] = number(probabilities, row, likeliest);
+    const auto probability = [&](int64_t i) { return number(probabilities, row * probabilities.size(1) + i); };
+    line["probability"] = probability(likeliest);
     for (int64_t i = 0; i < probabilities.size(1); ++i) {
       const std::string name = class_name(classes, i);
       if (lists)
-        line["probabilities"][name] = number(probabilities, row, i);
+        line["probabilities"][name] = probability(i);
       else
-        line["p(" + name + ")"] = number(probabilities, row, i);
+        line["p(" + name + ")"] = probability(i);
     }
   }
   for (const PredictedValues::Column& column : all.columns) {
     if (probabilities.defined() && column.name == "prediction") continue;
     Json values = Json::array();
-    for (int64_t i = 0; i < column.values.size(1); ++i) values.push_back(number(column.values, row, i));
+    const auto sample = static_cast<size_t>(row);
+    for (int64_t i = column.begins[sample]; i < column.begins[sample + 1]; ++i)
+      values.push_back(number(column.values, i));
     if (lists || !column.is_list)
       line[column.name] = column.is_list ? values : values.at(0);
     else
@@ -147,7 +185,7 @@ std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, const
   std::string text;
   std::set<std::string> headers;
   for (size_t loader = 0; loader < by_loader.size(); ++loader) {
-    const PredictedValues all = values_of(by_loader[loader]);
+    const PredictedValues all = values_of(by_loader[loader], /*has_lines=*/!as_csv);
     const bool are_known =
         all.probabilities.defined() && static_cast<int64_t>(samples.classes.size()) == all.probabilities.size(1);
     const std::vector<std::string> classes = are_known ? samples.classes : std::vector<std::string>();
@@ -175,7 +213,7 @@ at::Tensor array_of(const std::vector<std::vector<Batch>>& by_loader) {
     throw UsageError(
         "predict --output: a .npy file holds one array, and these predictions are several tensors, loaders, or none; "
         "write .csv or .jsonl");
-  return joined(by_loader[0], "input");
+  return joined(parts_of(by_loader[0], "input"), "input");
 }
 
 }  // namespace
@@ -193,6 +231,19 @@ void tell_left_out(const std::vector<int64_t>& rows) {
   console::warn(counted(static_cast<int64_t>(rows.size()), "row") +
                 (rows.size() == 1 ? " lacks a value and has" : " lack a value and have") +
                 " no prediction (the first row is 0): " + numbers);
+}
+
+/// Throws UsageError if the folder takes no file, or not one byte of it. What is there stays as it is.
+void check_room(const fs::path& path, const fs::path& folder) {
+  try {
+    AtomicFile draft(path);
+    draft.write("\n", 1);
+    if (!draft.has_failed()) return;
+  } catch (const UsageError& error) {
+    throw UsageError("--output: ", error.what());
+  }
+  throw UsageError("--output: ", path.string(), ": nothing can be written in ", folder.string(),
+                   ", which may be full; make room there, or name a file in another folder");
 }
 
 }  // namespace
@@ -233,6 +284,7 @@ PredictionFile::PredictionFile(const std::string& place) : place_("--output", pl
   std::error_code ignored;
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (!fs::is_directory(folder, ignored)) throw UsageError("--output: there is no folder ", folder.string());
+  check_room(path_, folder);
 }
 
 void PredictionFile::write(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples) const {

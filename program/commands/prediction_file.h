@@ -31,11 +31,12 @@ PredictedSamples predicted_samples(const data::DataModule* data);
 ///
 /// `.csv` and `.jsonl` have the sample's name or number, and then its values. If the values are probabilities (not
 /// negative, and with a sum of 1 per sample), the likeliest class and its probability come first, and each probability
-/// has its class's name. `.npy` is the array of all values, without names. `.json` has detections as COCO's results.
+/// has its class's name. Lists in lines of JSON may have different lengths. `.npy` is the array of all values, without
+/// names. `.json` has detections as COCO's results.
 class PredictionFile {
  public:
   /// `place`: a path, or a URL of a bucket. Throws levin::UsageError for another extension, and if the folder does not
-  /// exist or cannot be written to.
+  /// exist, is full, or cannot be written to. What is at the place stays as it is.
   explicit PredictionFile(const std::string& place);
 
   /// Writes the file atomically. Throws levin::UsageError for batches of a user-defined struct, and for values that the

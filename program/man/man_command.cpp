@@ -1,4 +1,5 @@
 #include <levin/core/state/atomic_file.h>
+#include <levin/core/state/new_folder.h>
 #include <levin/core/system/error.h>
 #include <levin/data/remote/output_place.h>
 #include <levin/program/commands/commands.h>
@@ -6,6 +7,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 namespace levin::cli {
 namespace {
@@ -21,9 +23,12 @@ struct ManFlags {
 
 void write_pages(const fs::path& folder) {
   require_local("--output", folder);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw UsageError("--output: ", folder.string(), " cannot be made: ", error.message());
+  std::optional<NewFolder> made;
+  try {
+    made.emplace(folder);
+  } catch (const fs::filesystem_error& error) {
+    throw UsageError("--output: ", folder.string(), " cannot be made: ", error.code().message());
+  }
   for (const std::string& name : man_page_names()) write_text_file_atomically(folder / (name + ".1"), man_page(name));
 }
 

@@ -1,5 +1,6 @@
 #include <levin/modules/transformers/causal_lm.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <levin/core/state/atomic_file.h>
 #include <levin/modules/adapters/lora.h>
 #include <levin/modules/export/export_program.h>
 #include <levin/modules/optim/optimizers/sgd.h>
@@ -7,7 +8,10 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
 
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "tests/catch.h"
@@ -126,6 +130,11 @@ TEST_CASE("tokens, masks and positions that do not fit are refused") {
   };
   const at::Tensor tokens = some_tokens(2, 5);
   CHECK(with(torch::zeros({2, 3})) == "CausalLM: expected token ids [batch, time] of int64, got [2, 3] of Float");
+  CHECK(with(torch::zeros({4, 3, 2}, torch::kLong)) ==
+        "CausalLM: expected token ids [batch, time] of int64, got [4, 3, 2] of Long");
+  const std::string pairs = with(torch::zeros({4, 2, 3}, torch::kLong));
+  CHECK(contains(pairs, "got [4, 2, 3] of Long; pairs of completions (TextPreferences) are what the objective DPO"));
+  CHECK(contains(pairs, "take data of single texts, TextJsonl, or `levin generate`"));
   CHECK(with(torch::full({1, 2}, 13)) == "CausalLM: token id 13 is not in the vocabulary, 0 to 12");
   CHECK(with(torch::full({1, 2}, -1)) == "CausalLM: token id -1 is not in the vocabulary, 0 to 12");
   CHECK(contains(with(some_tokens(1, 17)), "a sequence of 17 tokens, and the model has 16 positions"));
@@ -239,6 +248,20 @@ TEST_CASE("a model that learned with adapters is saved with what they add") {
     CHECK(merged.forward(tokens).allclose(module.forward(tokens), 1e-5, 1e-5));
     CHECK(!merged.forward(tokens).allclose(original.forward(tokens), 1e-3, 1e-3));
   }
+}
+
+TEST_CASE("a model that cannot be saved leaves no empty folder") {
+  const SmallFolder folder("llama");
+  CausalLM module({.folder = folder.path()});
+  const TemporaryFolder saved;
+  std::filesystem::create_directories(saved / "there");
+  const auto full = [](const char* stage) { return std::string_view(stage) == "write" ? ENOSPC : 0; };
+  const auto before = levin::set_file_stage_hook(full);
+  CHECK(contains(error_text([&] { module.save_pretrained(saved / "new" / "model"); }), "No space left"));
+  CHECK(contains(error_text([&] { module.save_pretrained(saved / "there"); }), "No space left"));
+  levin::set_file_stage_hook(before);
+  CHECK_FALSE(std::filesystem::exists(saved / "new"));
+  CHECK(std::filesystem::exists(saved / "there"));
 }
 
 TEST_CASE("forward is exported as a program, for any number of samples") {

@@ -1,5 +1,7 @@
+#include <levin/core/state/atomic_file.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -231,6 +233,13 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);
+  const TemporaryFolder folder;
+  const auto full = [](const char* stage) { return std::string(stage) == "write" ? ENOSPC : 0; };
+  const auto before = levin::set_file_stage_hook(full);
+  const ProgramRun pages = run_program({"man", "--output", (folder / "new" / "man1").string()});
+  levin::set_file_stage_hook(before);
+  CHECK(pages.err.find("No space left") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder / "new"));       // no empty folder is left
   const ProgramRun prefix = run_program({"--cmake-prefix"});  // of a program that is not installed
   CHECK(prefix.code == 2);
   CHECK(prefix.err.find("install it (cmake --install BUILD --prefix PREFIX)") != std::string::npos);

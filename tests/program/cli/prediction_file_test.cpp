@@ -1,17 +1,24 @@
 #include <levin/program/commands/prediction_file.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <levin/core/options/option.h>
+#include <levin/core/state/atomic_file.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/files/npy_file.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/files/pictures.h"
+#include "tests/error_text.h"
 #include "tests/program/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -192,6 +199,52 @@ TEST_CASE("classes get their names in each loader whose predictions have that nu
   REQUIRE(lines.size() == 2);
   CHECK(levin::Json::parse(lines[0])["class"] == "0");
   CHECK(levin::Json::parse(lines[1])["class"] == "ant");
+}
+
+TEST_CASE("predictions of several lengths become JSON lines, and no table or array") {
+  const TemporaryFolder folder;
+  const auto batch = [](int64_t samples, int64_t length) {
+    levin::Batch made(at::arange(samples * length).view({samples, length}));
+    made.set("score", at::full({samples}, 0.5));
+    return made;
+  };
+  const std::vector<std::vector<levin::Batch>> predictions = {{batch(2, 3), batch(1, 2), batch(1, 0)}};
+  const fs::path output = folder / "out.jsonl";
+  levin::cli::PredictionFile(output).write(predictions, {});
+  CHECK(lines_of(output) == std::vector<std::string>{R"({"input":0,"prediction":[0,1,2],"score":0.5})",
+                                                     R"({"input":1,"prediction":[3,4,5],"score":0.5})",
+                                                     R"({"input":2,"prediction":[0,1],"score":0.5})",
+                                                     R"({"input":3,"prediction":[],"score":0.5})"});
+  CHECK(contains(error_text<levin::UsageError>(
+                     [&] { levin::cli::PredictionFile((folder / "out.csv").string()).write(predictions, {}); }),
+                 "\"input\" is [2, 3] in one batch and [1, 2] in another; a table or an array holds samples of one "
+                 "size: write JSON lines (.jsonl)"));
+  levin::Batch uneven(at::zeros({2, 3}));
+  uneven.set("score", at::zeros({1}));
+  CHECK(contains(error_text<levin::UsageError>([&] { levin::cli::PredictionFile(output).write({{uneven}}, {}); }),
+                 "has 1 samples, and \"input\" has 2"));
+}
+
+TEST_CASE("a folder that is full or takes no file is refused before anything is predicted") {
+  const TemporaryFolder folder;
+  add_classes(folder / "test");
+  const fs::path output = folder / "out.csv";
+  std::ofstream(output) << "before";
+  const auto said = [&](levin::FileStageHook hook) {
+    const auto before = levin::set_file_stage_hook(hook);
+    const ProgramRun run = predict(folder.path(), {"--output", output.string()});
+    levin::set_file_stage_hook(before);
+    CHECK(run.code == 2);
+    CHECK(run.out.empty());
+    CHECK(lines_of(output) == std::vector<std::string>{"before"});
+    return run.err;
+  };
+  const auto full = [](const char* stage) { return std::string_view(stage) == "write" ? ENOSPC : 0; };
+  CHECK(contains(said(full), "--output: " + output.string() + ": nothing can be written in " + folder.path().string() +
+                                 ", which may be full; make room there"));
+  const auto closed = [](const char* stage) { return std::string_view(stage) == "open" ? EROFS : 0; };
+  CHECK(contains(said(closed), "--output: " + output.string() + ": cannot be written in " + folder.path().string() +
+                                   ": Read-only file system"));
 }
 
 TEST_CASE("a file that cannot hold the predictions is refused before anything is predicted") {

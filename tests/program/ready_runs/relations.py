@@ -217,11 +217,15 @@ class Case:
     def predictions(self, name, config, checkpoint=None):
         flags = ["--ckpt-path", str(checkpoint)] if checkpoint else []
         code, output = self.levin.run(self.place, name, config, ("predict",), [*flags, "--output", "predictions.jsonl"])
-        if code == 2 and (name == "predict" or "a file holds samples of one size" in output):
+        if code == 2 and name == "predict":
             raise Refused(tail(output))
         if code != 0:
             raise AssertionError(f"predict, {name}: exit code {code}: {tail(output)}")
-        return [json.loads(line) for line in (self.place / name / "predictions.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (self.place / name / "predictions.jsonl").read_text().splitlines()]
+        for key in lines[0] if lines else ():
+            if len({len(line[key]) for line in lines if isinstance(line[key], list)}) > 1:
+                raise Refused(f"predictions have several lengths, those of their batches: {key}")
+        return lines
 
     def exported(self, name, config, checkpoint, *flags):
         """The file that `levin export` writes; none if it says why it cannot."""
