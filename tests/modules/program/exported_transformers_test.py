@@ -189,10 +189,21 @@ def tokens():
         hits = [(wrapped(input_ids=b[0], attention_mask=b[1]).argmax(-1) == b[2])[b[2] != -100] for b in batches]
     accuracy = torch.cat(hits).float().mean().item()
     assert abs(metrics["val_acc"] - accuracy) < 1e-6, (metrics, accuracy)
-    out = FOLDER / "predicted.jsonl"
-    done = subprocess.run([LEVIN, "predict", "--config", str(FOLDER / "tokens" / "config.json"), "--ckpt-path", "last",
-                           "--data.batch_size", "1", "--input", tar, "--output", str(out)], capture_output=True, text=True)
+    predict = lambda out: subprocess.run(
+        [LEVIN, "predict", "--config", str(FOLDER / "tokens" / "config.json"), "--ckpt-path", "last", "--data.batch_size", "1",
+         "--input", tar, "--output", str(out)], capture_output=True, text=True)
+    done = predict(FOLDER / "predicted.csv")
     assert done.returncode != 0 and "predict data of one length" in done.stderr, done.stderr[-2000:]
+    done = predict(FOLDER / "predicted.jsonl")
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [json.loads(line) for line in (FOLDER / "predicted.jsonl").read_text().splitlines()]
+    assert len(lines) == len(rows)
+    with torch.no_grad():
+        for row, line in zip(rows, lines):
+            one = torch.tensor(row)[None]
+            expected = wrapped(input_ids=one, attention_mask=torch.ones_like(one)).flatten()
+            found = torch.tensor(line["prediction"])
+            assert found.shape == expected.shape and (found - expected).abs().max() < 1e-4, (row, line)
 
 
 def own_loss():
