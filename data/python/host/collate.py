@@ -39,8 +39,10 @@ def numbers(name, values, shape=None):
     return [Plain(name, "q" if all(isinstance(value, int) for value in values) else "f", values, shape)]
 
 
+# Writing into the batch's memory checks that shapes are equal. Nothing is written of a first tensor without numbers: then
+# torch's and NumPy's `stack` check them here.
 def tensors(name, values):
-    if values[0].is_cpu and are_alike(values, dtype_of):
+    if values[0].is_cpu and values[0].numel() > 0 and are_alike(values, dtype_of):
         return [Tensors(name, values, True)]
     return [Tensors(name, [torch_or_none().stack([value.detach() for value in values]).cpu()], False)]
 
@@ -48,7 +50,7 @@ def tensors(name, values):
 def arrays(name, values):
     if values[0].ndim == 0:
         return [Arrays(name, [numpy_or_none().array(values)], False)]
-    if are_alike(values, len) and are_alike(values, dtype_of):
+    if values[0].size > 0 and are_alike(values, len) and are_alike(values, dtype_of):
         return [Arrays(name, values, True)]
     return [Arrays(name, [numpy_or_none().stack(values)], False)]
 

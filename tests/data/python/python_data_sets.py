@@ -290,6 +290,15 @@ def of_two_shapes():
     return [(numpy.zeros(3 + index % 2), index) for index in range(SIZE)]
 
 
+def of_two_shapes_and_no_numbers(kind):
+    """The first sample has no numbers, and the second has some."""
+    import numpy
+    import torch
+
+    make = {"array": numpy.zeros, "tensor": torch.zeros}[kind]
+    return [(make((3, index % 2)), index) for index in range(SIZE)]
+
+
 def slow_loader():
     """Its own workers sleep."""
     import torch

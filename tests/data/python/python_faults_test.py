@@ -35,6 +35,8 @@ def test_refusals():
     refused("uneven", "field 'sample': the lists of a batch's samples have different lengths")
     refused("with_none", "field 'label' is NoneType; a sample has tensors, arrays")
     refused("of_two_shapes", "field 'input' of the samples of a batch: all input arrays must have the same shape")
+    for kind, why in (("array", "all input arrays must have the same shape"), ("tensor", "each tensor to be equal size")):
+        refused("of_two_shapes_and_no_numbers", "field 'input' of the samples of a batch", why, arguments={"kind": kind})
 
 
 def test_failures_of_what_was_asked_ahead():
