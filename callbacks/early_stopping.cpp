@@ -2,7 +2,6 @@
 #include <levin/core/run/absent_metric.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
-#include <levin/core/system/signals.h>
 
 #include <cmath>
 
@@ -28,10 +27,9 @@ void EarlyStopping::on_train_epoch_end(Run& run) {
 }
 
 void EarlyStopping::on_fit_end(Run& run) {
-  if (has_come_ || run.state().global_step == 0 || run.metric(options_.monitor)) return;
-  if (run.comm().is_global_zero() && received_signal() == 0)
-    console::warn("EarlyStopping.monitor: " + absent_metric(options_.monitor, run.metrics()) +
-                  "; so it could not stop the run");
+  if (has_come_) return;
+  if (const auto what = metric_never_came(run, "EarlyStopping.monitor", options_.monitor))
+    console::warn(*what + "; so it could not stop the run");
 }
 
 void EarlyStopping::check(Run& run) {

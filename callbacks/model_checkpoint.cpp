@@ -173,10 +173,9 @@ void ModelCheckpoint::on_train_end(Run& run) {
 void ModelCheckpoint::on_fit_end(Run& run) {
   const bool needs_score = options_.monitor && options_.save_top_k != 0;
   const bool has_score = current_score_ || !best_k_models_.empty();
-  if (!needs_score || has_score || run.state().global_step == 0 || run.metric(*options_.monitor)) return;
-  if (run.comm().is_global_zero() && received_signal() == 0)
-    console::warn("ModelCheckpoint.monitor: " + absent_metric(*options_.monitor, run.metrics()) +
-                  "; so no checkpoint is among the best");
+  if (!needs_score || has_score) return;
+  if (const auto what = metric_never_came(run, "ModelCheckpoint.monitor", *options_.monitor))
+    console::warn(*what + "; so no checkpoint is among the best");
 }
 
 void ModelCheckpoint::on_exception(Run& run, const std::exception& /*error*/) {

@@ -4,7 +4,6 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/cores.h>
 #include <levin/core/system/counted.h>
-#include <levin/core/system/signals.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/run/run_context.h>
@@ -42,14 +41,12 @@ void warn_of_eval_mode(RunContext& run) {
 
 void warn_of_absent_metrics(RunContext& run) {
   const RunParts& parts = run.parts;
-  if (parts.trial || run.state.counters.global_step == 0 || !run.module().automatic_optimization) return;
+  if (parts.trial || !run.module().automatic_optimization) return;
   for (size_t i = 0; i < parts.schedulers.size(); ++i) {
     const std::string& monitor = parts.scheduler_configs[i].monitor;
-    if (!parts.schedulers[i]->needs_metric() || run.view.metric(monitor)) continue;
-    if (parts.is_rank_zero() && received_signal() == 0)
-      run.warn_once(
-          "lr_scheduler.monitor " + monitor,
-          "lr_scheduler.monitor: " + absent_metric(monitor, run.view.metrics()) + "; so the scheduler did not step");
+    if (!parts.schedulers[i]->needs_metric()) continue;
+    if (const auto what = metric_never_came(run.view, "lr_scheduler.monitor", monitor))
+      run.warn_once("lr_scheduler.monitor " + monitor, *what + "; so the scheduler did not step");
   }
 }
 
