@@ -65,13 +65,13 @@ auto other_size(const std::vector<at::Tensor>& parts) {
       parts, [&](const at::Tensor& part) { return part.sizes().slice(1) != parts.front().sizes().slice(1); });
 }
 
-at::Tensor joined(const std::vector<at::Tensor>& parts, const std::string& name) {
+/// Throws UsageError if the samples of two parts have different sizes.
+void check_sizes(const std::vector<at::Tensor>& parts, const std::string& name) {
   if (const auto other = other_size(parts); other != parts.end())
     throw UsageError("predict --output: \"", name, "\" is ", parts.front().sizes(), " in one batch and ",
                      other->sizes(),
                      " in another; a table or an array holds samples of one size: write JSON lines (.jsonl), predict ",
                      "data of one length, or make one prediction for each sample");
-  return at::cat(parts);
 }
 
 bool are_probabilities(const at::Tensor& values) {
@@ -105,11 +105,12 @@ PredictedValues values_of(const std::vector<Batch>& batches, bool has_lines) {
         "tensors");
   for (const std::string& name : batches[0].names()) {
     const std::vector<at::Tensor> parts = parts_of(batches, name);
-    const bool is_even = !has_lines || other_size(parts) == parts.end();
-    const at::Tensor whole = is_even ? joined(parts, name) : at::Tensor();
+    if (!has_lines) check_sizes(parts, name);
     if (parts.front().is_complex())
       throw UsageError("predict --output: \"", name, "\" is complex; return real numbers");
-    if (name == "input" && is_even && are_probabilities(whole)) all.probabilities = whole.to(at::kDouble).contiguous();
+    if (name == "input" && other_size(parts) == parts.end())
+      if (const at::Tensor whole = at::cat(parts); are_probabilities(whole))
+        all.probabilities = whole.to(at::kDouble).contiguous();
     all.columns.push_back(column_of(name, parts));
     const int64_t samples = std::ssize(all.columns.back().begins) - 1;
     if (all.columns.size() > 1 && samples != all.samples)
@@ -213,7 +214,9 @@ at::Tensor array_of(const std::vector<std::vector<Batch>>& by_loader) {
     throw UsageError(
         "predict --output: a .npy file holds one array, and these predictions are several tensors, loaders, or none; "
         "write .csv or .jsonl");
-  return joined(parts_of(by_loader[0], "input"), "input");
+  const std::vector<at::Tensor> parts = parts_of(by_loader[0], "input");
+  check_sizes(parts, "input");
+  return at::cat(parts);
 }
 
 }  // namespace
