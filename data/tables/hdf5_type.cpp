@@ -7,7 +7,7 @@ namespace levin::data {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 40;
-// The library finds a chunk by going through those before it: so many take it half a second.
+// To find a chunk, the library visits all chunks before it. Finding this many takes it half a second.
 constexpr hsize_t kMostChunks = 8192;
 
 bool is_half(hid_t type) {
