@@ -55,7 +55,10 @@ struct Both {
   }
   int64_t cached_bytes() const {
     int64_t sum = 0;
-    for (const fs::path& path : cached()) sum += static_cast<int64_t>(fs::file_size(path));
+    for (const fs::path& path : cached()) {
+      std::error_code removed;  // the stream removes files while they are counted
+      if (const auto bytes = fs::file_size(path, removed); !removed) sum += static_cast<int64_t>(bytes);
+    }
     return sum;
   }
 
