@@ -47,7 +47,7 @@ function(levin_may_be_together variable target source)
   set(${variable} ON PARENT_SCOPE)
 endfunction()
 
-# levin_compile_together(directory): the sources of all targets in a directory and those below, up to a dozen in one.
+# levin_compile_together(directory): the sources of all targets in a directory and those below, up to CMAKE_UNITY_BUILD_BATCH_SIZE in one.
 function(levin_compile_together directory)
   get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)

@@ -11,7 +11,7 @@ using levin::ZipReader;
 namespace {
 
 /// Returns the error message of reading all records.
-std::string outcome(const std::string& bytes) {
+std::string outcome_of_bytes(const std::string& bytes) {
   return error_text<levin::UsageError>([&] {
     const ZipReader zip(bytes, "a.pt");
     for (const levin::ZipRecord& record : zip.records()) {
@@ -31,7 +31,7 @@ ZipBuilder two_records() { return {{{.name = "x/a", .contents = "first"}, {.name
 std::string outcome_with(void (*change)(ZipBuilder& zip)) {
   ZipBuilder zip = two_records();
   change(zip);
-  return outcome(zip.build());
+  return outcome_of_bytes(zip.build());
 }
 
 }  // namespace
@@ -48,11 +48,11 @@ TEST_CASE("a zip archive of other programs is read") {
   CHECK(reader.stored(*reader.find("x/a")) == "first");
   CHECK(reader.stored(*reader.find("x/b")) == "second");
   CHECK(reader.find("x/c") == nullptr);
-  CHECK(outcome(bytes) == "no error");
+  CHECK(outcome_of_bytes(bytes) == "no error");
   zip.comment = "";
   zip.behind = "padding";
-  CHECK(outcome(zip.build()) == "no error");
-  CHECK(outcome(ZipBuilder().build()) == "no error");
+  CHECK(outcome_of_bytes(zip.build()) == "no error");
+  CHECK(outcome_of_bytes(ZipBuilder().build()) == "no error");
 }
 
 TEST_CASE("a directory that lies is an error that names the file and the byte") {
@@ -85,7 +85,7 @@ TEST_CASE("records that overlap, or share a name, are an error") {
   ZipBuilder zip = two_records();
   std::string bytes = zip.build();
   bytes[28] = 1;
-  CHECK(contains(outcome(bytes), "x/a of 5 bytes overlaps what follows it (byte 0"));
+  CHECK(contains(outcome_of_bytes(bytes), "x/a of 5 bytes overlaps what follows it (byte 0"));
 }
 
 TEST_CASE("a record's header must say what the directory says") {
@@ -103,7 +103,7 @@ TEST_CASE("zip64's numbers are checked as the others") {
     ZipBuilder zip = two_records();
     zip.records[1].bytes = zip.records[1].stored_bytes = levin::zip::kIn64;
     zip.records[1].extra = extra;
-    return outcome(zip.build());
+    return outcome_of_bytes(zip.build());
   };
   const auto field = [](uint16_t kind, uint16_t size, std::initializer_list<uint64_t> values) {
     std::string extra;
@@ -125,17 +125,17 @@ TEST_CASE("a record that does not unpack to its size is an error") {
   const auto packed = [](void (*change)(BuiltRecord& record)) {
     ZipBuilder zip{{{.name = "p", .contents = std::string(1000, 'p'), .is_deflated = true}}};
     change(zip.records[0]);
-    return outcome(zip.build());
+    return outcome_of_bytes(zip.build());
   };
   CHECK(packed([](BuiltRecord&) {}) == "no error");
   for (const uint64_t bytes : {0, 1, 999, 1001}) {
     CAPTURE(bytes);
     ZipBuilder zip{
         {{.name = "p", .contents = std::string(1000, 'p'), .is_deflated = true, .flags = 8, .bytes = bytes}}};
-    CHECK(contains(outcome(zip.build()), "p cannot be unpacked to its"));
+    CHECK(contains(outcome_of_bytes(zip.build()), "p cannot be unpacked to its"));
   }
   ZipBuilder zip{{{.name = "p", .contents = "no deflated data", .flags = 8, .method = 8}}};
-  CHECK(contains(outcome(zip.build()), "cannot be unpacked"));
+  CHECK(contains(outcome_of_bytes(zip.build()), "cannot be unpacked"));
 }
 
 TEST_CASE("a checksum is computed of pieces, and many small claims are one large claim") {
