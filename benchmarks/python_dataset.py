@@ -24,7 +24,7 @@ BATCH = 64
 class Pictures(torch.utils.data.Dataset):
     """Augmented as torchvision does it: cropped, flipped, with noise, normalized."""
 
-    def __init__(self, size=4096):
+    def __init__(self, size=16384):
         self.pixels = torch.randint(0, 256, (size, 3, 40, 40), dtype=torch.uint8)
 
     def __len__(self):
@@ -56,7 +56,7 @@ class Texts(torch.utils.data.Dataset):
     """Dicts with tokens and numbers."""
 
     def __len__(self):
-        return 32768
+        return 262144
 
     def __getitem__(self, index):
         return {"input_ids": torch.full((128,), index), "attention_mask": torch.ones(128, dtype=torch.int64),

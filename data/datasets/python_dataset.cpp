@@ -2,11 +2,13 @@
 #include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
+#include <levin/data/loading/worker_thread.h>
 #include <levin/data/needed_split.h>
 #include <levin/data/python/python_host.h>
 #include <levin/data/python/python_rank_loader.h>
 #include <levin/data/python/python_samples.h>
 #include <levin/data/python/python_stream_loader.h>
+#include <levin/data/python/python_worker.h>
 #include <levin/data/remote/output_place.h>
 
 #include <algorithm>
@@ -88,12 +90,13 @@ std::unique_ptr<Loader> PythonDataset::make_loader(Split split, const PythonData
   const int64_t processes = std::max<int64_t>(1, options_.num_workers);
   const PythonWorkerOptions workers{
       .workers = processes, .timeout_seconds = options_.timeout_seconds, .restarts = options_.worker_restarts};
+  warn_of_many_workers(processes);
   DataLoaderOptions options = loader_options(options_);
   options.num_workers = processes;
   if (processes == 1 && options.prefetch_factor > 1 && cores_of_process() > 1) {
-    // A second thread asks while the first one waits, so that the process need not.
-    options.num_workers = 2;
-    options.prefetch_factor = (options.prefetch_factor + 1) / 2;
+    // Other threads ask while one waits, so that the process need not.
+    options.num_workers = PythonWorker::kMostRequests;
+    options.prefetch_factor = (options.prefetch_factor + PythonWorker::kMostRequests - 1) / PythonWorker::kMostRequests;
   }
   options.timeout_seconds = 0;  // the wait for a worker has the limit, and ends the one that hangs
   if (split != Split::Train) options.shuffle = options.drop_last = false;

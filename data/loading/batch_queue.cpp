@@ -199,7 +199,7 @@ const BatchQueue::Entry* BatchQueue::wait_for_next() {
 
 void BatchQueue::start_workers() {
   const int64_t workers = shared_->options.num_workers;
-  warn_of_many_workers(workers);
+  if (shared_->source->loads_here()) warn_of_many_workers(workers);
   for (int64_t i = 0; i < workers; ++i) {
     const auto count = [&](int64_t change) {
       const Shared::Lock lock(shared_->mutex);

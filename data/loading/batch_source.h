@@ -46,6 +46,9 @@ class BatchSource {
   /// Loads the samples of `plan`; called by several threads at once, also after `begin` of another epoch.
   virtual void load(BatchPlan& plan, Batch& out) const = 0;
 
+  /// Returns whether the threads that call `load` compute; if not, they wait for other processes.
+  virtual bool loads_here() const { return true; }
+
   /// Number of batches per epoch for one rank, if known.
   virtual std::optional<int64_t> size(const EpochKey& key) const = 0;
   /// Number of samples per epoch over all ranks, if known; a saved state must have the same number.

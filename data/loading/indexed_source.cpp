@@ -1,6 +1,7 @@
 #include <levin/data/loading/indexed_source.h>
 #include <c10/util/Type.h>
 #include <levin/core/system/error.h>
+#include <levin/data/loading/loads_elsewhere.h>
 
 #include <algorithm>
 #include <typeinfo>
@@ -121,6 +122,8 @@ void IndexedSource::load(BatchPlan& plan, Batch& out) const {
     dataset_->get_batch(plan.indices, out);
   }
 }
+
+bool IndexedSource::loads_here() const { return dynamic_cast<const LoadsElsewhere*>(dataset_.get()) == nullptr; }
 
 std::optional<int64_t> IndexedSource::size(const EpochKey& key) const {
   if (!options_.sampler) return (options_.batch_sampler->size() + key.world - 1) / key.world;

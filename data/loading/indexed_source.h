@@ -16,6 +16,7 @@ class IndexedSource final : public BatchSource {
   void begin(const EpochKey& key, const EpochPosition& position) override;
   bool plan(BatchPlan& plan) override;
   void load(BatchPlan& plan, Batch& out) const override;
+  bool loads_here() const override;
   std::optional<int64_t> size(const EpochKey& key) const override;
   std::optional<int64_t> samples() const override;
   bool in_step() const override { return true; }

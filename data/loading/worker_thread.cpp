@@ -22,8 +22,8 @@ void warn_of_many_workers(int64_t num_workers) {
   static std::atomic<bool> warned = false;
   const int64_t cores = cores_of_process();
   if (num_workers <= cores || warned.exchange(true)) return;
-  console::warn(c10::str("data.num_workers: ", num_workers, " threads for ", cores,
-                         " cores; more workers than cores seldom load faster"));
+  console::warn(c10::str("data.num_workers: ", num_workers, " workers for ", cores,
+                         " cores; more than cores seldom load faster"));
 }
 
 }  // namespace levin::data

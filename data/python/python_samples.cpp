@@ -35,8 +35,8 @@ PythonSamples::Worker PythonSamples::take_worker() const {
   lock.lock();
   *std::ranges::find(started_, nullptr) = worker.get();
   if (options_.workers > 1) return worker;
-  free_.push_back(worker);
-  is_free_.notify_one();
+  free_.insert(free_.end(), PythonWorker::kMostRequests - 1, worker);
+  is_free_.notify_all();
   return worker;
 }
 
@@ -54,6 +54,11 @@ void PythonSamples::forget(const Worker& worker) const {
   is_free_.notify_one();
 }
 
+bool PythonSamples::may_wait() const {
+  const std::lock_guard lock(mutex_);
+  return options_.timeout_seconds == 0 && restarts_ < options_.restarts;
+}
+
 void PythonSamples::count_restart(const LostPythonWorker& error) const {
   const std::lock_guard lock(mutex_);
   if (restarts_ >= options_.restarts) throw;
@@ -66,7 +71,7 @@ void PythonSamples::get_batch(const Indices& indices, Batch& out) const {
   while (true) {
     const Worker worker = take_worker();
     try {
-      out = worker->ask(indices, options_.timeout_seconds);
+      out = worker->ask(indices, options_.timeout_seconds, may_wait());
       return give_back(worker);
     } catch (const LostPythonWorker& error) {
       forget(worker);

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/dataset.h>
+#include <levin/data/loading/loads_elsewhere.h>
 #include <levin/data/python/python_host.h>
 #include <levin/data/python/python_worker.h>
 
@@ -21,11 +22,11 @@ struct PythonWorkerOptions {
 };
 
 /// Samples by index from a data set of Python that has `__len__` and `__getitem__`. Each call of `get_batch` is
-/// answered by a worker that is free. A worker that is alone has a second call's indices while it makes the first's.
-/// If it ends, the call whose batch it was making counts as a restart, or fails; the other one asks a new worker.
+/// answered by a worker that is free. A worker that is alone has the indices of the next calls while it makes a batch.
+/// If it ends, the call whose batch it was making counts as a restart, or fails; the others ask a new worker.
 ///
 /// Before each sample the generators of random, numpy and torch are as if seeded by (seed, epoch, index).
-class PythonSamples final : public Dataset {
+class PythonSamples final : public Dataset, public LoadsElsewhere {
  public:
   /// `rank` is that of data that differ between ranks, for which the random numbers do too.
   PythonSamples(std::shared_ptr<PythonHost> host, Split split, PythonData data, PythonWorkerOptions options,
@@ -45,6 +46,8 @@ class PythonSamples final : public Dataset {
   void give_back(const Worker& worker) const;
   /// Forgets a worker that has ended.
   void forget(const Worker& worker) const;
+  /// Whether a batch may come with the next one: not if an error must name the batch at which the worker ended or hung.
+  bool may_wait() const;
   /// Throws the error being handled unless a worker may be started again.
   void count_restart(const LostPythonWorker& error) const;
 
@@ -55,7 +58,7 @@ class PythonSamples final : public Dataset {
   std::optional<int64_t> rank_;
   mutable std::mutex mutex_ = {};
   mutable std::condition_variable is_free_ = {};
-  /// Workers that take a request: one that is alone takes two, so that it need not wait for levin in between.
+  /// Workers that take a request: one that is alone takes several, so that it need not wait for levin in between.
   mutable std::vector<Worker> free_ = {};
   mutable std::vector<const PythonWorker*> started_ = {};  // null: it is being started
   mutable int64_t restarts_ = 0;

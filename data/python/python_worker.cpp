@@ -57,10 +57,12 @@ void PythonWorker::send(nlohmann::ordered_json request) {
   channel_.send(request);  // if the worker has ended, the answer does not come, which says how it ended
 }
 
-/// Numbers, which Python reads faster than JSON: the seed, the epoch, how many buffers are free, these, the samples.
-void PythonWorker::send(const Indices& indices) {
+/// Numbers, which Python reads faster than JSON: the seed, the epoch, whether the answer may wait for the next one, how
+/// many buffers are free, these, the samples.
+void PythonWorker::send(const Indices& indices, bool may_wait) {
   const std::vector<int64_t> released = batches_.released();
-  std::vector<int64_t> numbers = {static_cast<int64_t>(indices.seed), indices.epoch, std::ssize(released)};
+  std::vector<int64_t> numbers = {static_cast<int64_t>(indices.seed), indices.epoch, may_wait ? 1 : 0,
+                                  std::ssize(released)};
   numbers.reserve(numbers.size() + released.size() + static_cast<size_t>(indices.size()));
   numbers.insert(numbers.end(), released.begin(), released.end());
   numbers.insert(numbers.end(), indices.begin(), indices.end());
@@ -87,17 +89,16 @@ nlohmann::ordered_json PythonWorker::receive(double seconds) {
   return answer;
 }
 
-Batch PythonWorker::ask(const Indices& indices, double seconds) {
+Batch PythonWorker::ask(const Indices& indices, double seconds, bool may_wait) {
   std::unique_lock lock(mutex_);
   const int64_t turn = asked_++;
-  if (!has_ended_) send(indices);
-  is_answered_.wait(lock, [&] { return answered_ == turn; });
+  if (!has_ended_) send(indices, may_wait);
+  is_turn_[turn % kMostRequests].wait(lock, [&] { return answered_ == turn; });
   const bool is_lost = has_ended_;
   lock.unlock();
   const auto finish = [this](const void*) {
     const std::lock_guard ended(mutex_);
-    ++answered_;
-    is_answered_.notify_all();
+    is_turn_[++answered_ % kMostRequests].notify_one();
   };
   const std::unique_ptr<const void, decltype(finish)> at_end(this, finish);
   if (is_lost) throw lost(false);

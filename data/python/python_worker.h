@@ -6,6 +6,7 @@
 #include <levin/data/python/shared_batches.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -32,15 +33,19 @@ class LatePythonWorker : public Error {
 /// A process that makes batches of the data of a PythonHost. Used by one thread at a time, but for `ask`.
 class PythonWorker {
  public:
+  static constexpr int64_t kMostRequests = 4;
+
   PythonWorker(PythonHost& host, Channel channel, int64_t process);
   /// Ends the process, and all that it has started.
   ~PythonWorker();
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
 
-  /// Asks for the batch of these samples and returns it; throws as `receive`. Called by several threads at once, whose
-  /// requests the worker has all the while, and answers in their order.
-  Batch ask(const Indices& indices, double seconds);
+  /// Asks for the batch of these samples and returns it; throws as `receive`. Called by kMostRequests threads at once
+  /// at most, whose requests the worker has all the while, and answers in their order. If `may_wait`, a batch that is
+  /// quickly made may come together with the next one: that saves half of the times that one process wakes the other,
+  /// but if the worker ends meanwhile, both are lost.
+  Batch ask(const Indices& indices, double seconds, bool may_wait);
 
   /// Sends a request, to which the buffers that are free are added.
   void send(nlohmann::ordered_json request);
@@ -54,7 +59,7 @@ class PythonWorker {
  private:
   /// Gives the worker `grace` seconds to end by itself, kills it if it has not, and asks the host how it ended.
   void end(double grace);
-  void send(const Indices& indices);
+  void send(const Indices& indices, bool may_wait);
   LostPythonWorker lost(bool was_at_this) const;
 
   PythonHost& host_;
@@ -63,8 +68,8 @@ class PythonWorker {
   Descriptor watch_;
   Descriptor memory_ = {};  // that came with the newest answer
   SharedBatches batches_ = {};
-  std::mutex mutex_ = {};  // of what `ask` shares
-  std::condition_variable is_answered_ = {};
+  std::mutex mutex_ = {};                                            // of what `ask` shares
+  std::array<std::condition_variable, kMostRequests> is_turn_ = {};  // by the turn's remainder: none wakes another's
   int64_t asked_ = 0, answered_ = 0;
   bool has_ended_ = false;
   std::string how_it_ended_ = {};

@@ -420,7 +420,7 @@ TEST_CASE("a warning of more workers than cores comes once") {
   std::string text;
   for (int c = 0; (c = std::fgetc(child)) != EOF;) text += static_cast<char>(c);
   CHECK(pclose(child) == 0);
-  CHECK(occurrences(text, "data.num_workers: 64 threads for ") == 1);
+  CHECK(occurrences(text, "data.num_workers: 64 workers for ") == 1);
 }
 
 TEST_CASE("workers compute with one thread and leave the process's number alone") {

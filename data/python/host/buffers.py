@@ -27,10 +27,9 @@ class Buffer:
             self.places = [column.place(self.memory, offset) if column.form.bytes > 0 else None
                            for column, offset in zip(columns, layout.offsets)]
             self.layout = layout
-        with without_gradients():
-            for column, place in zip(columns, self.places):
-                if place is not None:
-                    column.write(place)
+        for column, place in zip(columns, self.places):
+            if place is not None:
+                column.write(place)
 
     def close(self):
         self.places = []

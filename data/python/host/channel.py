@@ -56,10 +56,25 @@ class Channel:
         body, self.unread = self.unread[4:end], self.unread[end:]
         return memoryview(body).cast("q").tolist()
 
+    def has_more(self):
+        """Whether more has come than was read."""
+        if not self.unread:
+            try:
+                self.unread = self.socket.recv(1 << 14, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return False
+        return bool(self.unread)
+
+    @staticmethod
+    def packed(message):
+        body = encode(message).encode()
+        return struct.pack("<I", len(body)) + body
+
     def send(self, message, descriptor=None):
         """Sends a message and a descriptor, which is closed here."""
-        body = encode(message).encode()
-        data = struct.pack("<I", len(body)) + body
+        self.send_packed(self.packed(message), descriptor)
+
+    def send_packed(self, data, descriptor=None):
         try:
             if descriptor is not None:
                 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]

@@ -1,6 +1,7 @@
 """Samples put together as torch's default_collate does it, and batches taken apart, into named fields."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 
 class Names:
@@ -85,7 +86,7 @@ def collate(samples, names, name=""):
             raise ValueError(f"field '{name}' of the samples of a batch: {error}") from error
     if isinstance(first, Mapping):
         return [field for key in first
-                for field in collate([sample[key] for sample in samples], names, names.inside(name, key))]
+                for field in collate(list(map(itemgetter(key), samples)), names, names.inside(name, key))]
     if is_sequence(first):
         if not name:
             names.check(len(first))

@@ -1,7 +1,6 @@
 """Fields of a batch, and how their values get into memory that levin maps."""
 
 import array
-import contextlib
 import operator
 import sys
 
@@ -17,11 +16,6 @@ def numpy_or_none():
     return sys.modules.get("numpy")
 
 
-def without_gradients():
-    torch = torch_or_none()
-    return contextlib.nullcontext() if torch is None else torch.no_grad()
-
-
 def is_tensor(value):
     torch = torch_or_none()
     return torch is not None and isinstance(value, torch.Tensor)
@@ -34,8 +28,7 @@ def is_array(value):
 
 def are_alike(values, attribute):
     """Whether a function of a value, as `len`, gives the same for all."""
-    found = list(map(attribute, values))
-    return found.count(found[0]) == len(found)
+    return len(set(map(attribute, values))) == 1
 
 
 def contiguous_strides(shape):
@@ -120,10 +113,15 @@ class Tensors:
         if not self.stacked:
             place.copy_(self.values[0])
             return
+        torch = torch_or_none()
         try:
-            torch_or_none().stack(self.values, out=place)
-        except RuntimeError as error:  # their shapes differ
-            raise ValueError(f"field '{self.form.name}' of the samples of a batch: {error}") from error
+            torch.stack(self.values, out=place)
+        except RuntimeError:
+            try:
+                with torch.no_grad():  # some of them require gradients
+                    torch.stack(self.values, out=place)
+            except RuntimeError as error:  # their shapes differ
+                raise ValueError(f"field '{self.form.name}' of the samples of a batch: {error}") from error
 
 
 class Arrays:

@@ -1,6 +1,7 @@
 """A worker that makes batches of the samples that levin names."""
 
 import operator
+import time
 
 
 class SampleError(Exception):
@@ -79,13 +80,41 @@ class Samples:
 
 def serve_samples(channel, dataset, names, rank):
     samples, buffers = Samples(dataset, names, rank), Buffers()
-    writer = Writer(buffers)
+    writer, answers = Writer(buffers), Answers(channel)
     while True:
-        seed, epoch, count, *numbers = channel.receive_numbers()
+        seed, epoch, may_wait, count, *numbers = channel.receive_numbers()
         buffers.give_back(numbers[:count])
+        begin = time.monotonic()
         try:
-            channel.send(*writer.write(samples.batch(numbers[count:], (seed, epoch))))
+            message, descriptor = writer.write(samples.batch(numbers[count:], (seed, epoch)))
         except Exception as error:
             writer.told = None  # it may not have been sent
             is_of_sample = isinstance(error, SampleError)
-            channel.send(error_message(error.__cause__, error.index) if is_of_sample else error_message(error))
+            message, descriptor = error_message(error.__cause__, error.index) if is_of_sample else error_message(error), None
+        is_quick = time.monotonic() - begin < Answers.QUICK
+        answers.send(message, descriptor, may_wait and is_quick)
+
+
+class Answers:
+    """Answers on their way to levin: to wake its thread for each would take much of the time of quick batches."""
+
+    QUICK = 1e-3  # seconds
+
+    def __init__(self, channel):
+        self.channel, self.waiting = channel, b""
+
+    def send(self, message, descriptor, may_wait):
+        """Sends a message with the one that waits, or lets it wait for the next one if that is asked for already."""
+        data = self.channel.packed(message)
+        if descriptor is not None:
+            self.flush()  # a descriptor comes with the first byte
+        if may_wait and not self.waiting and descriptor is None and self.channel.has_more():
+            self.waiting = data
+            return
+        self.waiting += data
+        self.flush(descriptor)
+
+    def flush(self, descriptor=None):
+        data, self.waiting = self.waiting, b""
+        if data:
+            self.channel.send_packed(data, descriptor)

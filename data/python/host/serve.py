@@ -1,8 +1,9 @@
 """The process that levin starts: it calls the user's functions once, and makes workers of itself, as torch's loader does."""
 
+import faulthandler
+import gc
 import importlib.util
 import inspect
-import faulthandler
 import os
 import signal
 import sys
@@ -150,6 +151,7 @@ def become_worker(request):
         os.setpgid(0, 0)
         own = Channel(channel.descriptor)
         channel.socket.close()
+        gc.freeze()  # what is there by now is not searched for garbage again and again
         if torch := torch_or_none():
             torch.set_num_threads(1)  # threads do not outlive a fork
         data, kind = user.data[request["split"]]

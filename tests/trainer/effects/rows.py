@@ -438,7 +438,7 @@ ROWS = {
 
     "transform.ConvertImage.scale": {"value": False, "refused": r"scale: CIFAR10 normalises images after the transforms"},
     "transform.*.num_classes": {"value": 12, "refused": r"it is Float \[16, 12\]"},
-    "data_module.*.num_workers": {"value": len(os.sched_getaffinity(0)) + 1, "sees": "output", "says": "data.num_workers: .* threads for"},
+    "data_module.*.num_workers": {"value": len(os.sched_getaffinity(0)) + 1, "sees": "output", "says": "data.num_workers: .* workers for"},
     "data_module.*.prefetch_factor": WORKERS,
     "data_module.*.timeout_seconds": WORKERS,
     "data_module.*.pin_memory": {"shown_by": "tests/gpu/copies_test.cpp"},
