@@ -8,16 +8,10 @@
 #include <cstdio>
 
 #define CATCH_CONFIG_RUNNER
-#include "tests/catch.h"
 #include "tests/gpu/skipped.h"
+#include "tests/seeded_cases.h"
 
 namespace {
-
-#if __has_include(<catch2/catch_all.hpp>)
-using ListenerBase = Catch::EventListenerBase;
-#else
-using ListenerBase = Catch::TestEventListenerBase;
-#endif
 
 class TestLines final : public ListenerBase {
  public:
