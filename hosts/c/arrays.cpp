@@ -4,7 +4,9 @@
 #include <levin/hosts/c/status.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <utility>
 
 namespace levin::c {
 namespace {
@@ -69,6 +71,23 @@ ForwardView forward_view(const levin_array& array) {
   }
   view.tensor = at::from_blob(first, shape, strides, options);
   return view;
+}
+
+/// Returns the first byte of a tensor whose strides are positive, and the one behind its last.
+std::pair<const char*, const char*> bytes_of(const at::Tensor& tensor) {
+  const auto* const first = static_cast<const char*>(tensor.const_data_ptr());
+  if (tensor.numel() == 0) return {first, first};
+  int64_t last = 0;
+  for (int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+  return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
+}
+
+/// Returns whether the memories of two tensors may overlap. LibTorch knows it of views of one tensor alone.
+bool share_bytes(const at::Tensor& one, const at::Tensor& other) {
+  if (one.device() != other.device()) return false;
+  const auto [begin, end] = bytes_of(one);
+  const auto [other_begin, other_end] = bytes_of(other);
+  return std::less<>()(begin, other_end) && std::less<>()(other_begin, end);
 }
 
 }  // namespace
@@ -205,6 +224,7 @@ levin_status levin_array_copy(const levin_array* from, const levin_array* to) {
     const ForwardView target = forward_view(given(to, "to"));
     if (source.sizes() != target.tensor.sizes())
       throw levin::UsageError("the arrays have the shapes ", source.sizes(), " and ", target.tensor.sizes());
-    target.tensor.copy_(target.backward.empty() ? source : source.flip(target.backward));
+    const at::Tensor ordered = target.backward.empty() ? source : source.flip(target.backward);
+    target.tensor.copy_(share_bytes(ordered, target.tensor) ? ordered.clone() : ordered);
   });
 }

@@ -6,7 +6,8 @@
  *
  * Handles are opaque. A null handle, one that was destroyed and one of another kind are refused with LEVIN_INVALID.
  * Handles may be passed between threads. One thread at a time calls functions of one handle, except where "any thread"
- * is said. Destroying a handle that another thread is in waits for nothing: the object lives until that call returns.
+ * is said. An object lives until the calls that other threads are in have returned. Destroying its handle meanwhile
+ * waits for nothing, but for a session's step or validation, after which the session is finished.
  *
  * Structs begin with struct_size: set it to sizeof the struct. Fields that are added later stay 0 for older programs,
  * so 0 is each field's default. LEVIN_INIT(type) makes one: levin_array x = LEVIN_INIT(levin_array).
@@ -114,7 +115,8 @@ typedef struct levin_array {
   void* owner; /* of levin's arrays; null in the host's */
 } levin_array;
 
-/* Copies the elements of `from` to `to`, which has the same shape; dtype, strides and device may differ. */
+/* Copies the elements of `from` to `to`, which has the same shape; dtype, strides and device may differ, and the two
+ * may share memory. */
 LEVIN_API levin_status levin_array_copy(const levin_array* from, const levin_array* to);
 
 /* DLPack, which NumPy, JAX, CuPy, PyTorch and others take. struct DLManagedTensor is that of dlpack.h. */
@@ -170,7 +172,8 @@ LEVIN_API levin_status levin_model_result_count(levin_model* model, size_t* coun
 LEVIN_API levin_status levin_model_result(levin_model* model, size_t place, levin_array* array);
 
 /* Parameters and buffers, by the order and the names of the state dict; the array is the weight itself. While a session
- * trains by fsdp, it is this rank's part of it. */
+ * trains by fsdp, it is this rank's part of it, of one dimension; the other functions have the whole weights then, and
+ * all ranks call them together. */
 LEVIN_API levin_status levin_model_weight_count(levin_model* model, size_t* count);
 LEVIN_API levin_status levin_model_weight(levin_model* model, size_t place, levin_array* array);
 /* The number of elements of all floating-point weights together, and these one after another as float64 or float32
@@ -178,7 +181,8 @@ LEVIN_API levin_status levin_model_weight(levin_model* model, size_t place, levi
 LEVIN_API levin_status levin_model_weights_size(levin_model* model, int64_t* elements);
 LEVIN_API levin_status levin_model_get_weights(levin_model* model, const levin_array* flat);
 LEVIN_API levin_status levin_model_set_weights(levin_model* model, const levin_array* flat);
-/* Writes the mean of arrays of one shape, weighted by `weights` [count] (null: all alike), to `mean`. */
+/* Writes the mean of arrays of one shape, weighted by `weights` [count] (null: all alike), to `mean`, of real numbers.
+ * One of the weight 0 does not count, whatever it holds. */
 LEVIN_API levin_status levin_mean(const levin_array* arrays, const double* weights, size_t count,
                                   const levin_array* mean);
 
@@ -272,7 +276,7 @@ typedef struct levin_session_options {
   int32_t host_saves;             /* checkpoints wait for levin_session_save */
   const levin_log_sink* log_sink; /* null: none; copied */
   /* The ranks that train together, by the config's strategy (ddp unless it names one). Null: this process trains alone,
-   * whoever has started it. The session releases them at its end. */
+   * whoever has started it. The session releases them at its end, levin_session_start also if it fails. */
   const levin_ranks* ranks;
   void* cuda_stream;     /* a cudaStream_t of the host's that the calls that train run on; null: LibTorch's own */
   int32_t join_launcher; /* without `ranks`: those that torchrun, mpirun or srun has started train together */
@@ -314,7 +318,8 @@ LEVIN_API levin_status levin_session_end_epoch(levin_session* session);
 /* Logs a value of the newest step. */
 LEVIN_API levin_status levin_session_log(levin_session* session, const char* name, double value);
 
-/* Saves the checkpoints that are due, and one at `path` unless it is null. Relative: below the run's `checkpoints`. */
+/* Saves the checkpoints that are due, and one at `path` unless it is null. Relative: below the run's `checkpoints`. The
+ * file is written while the host continues; it is there when levin_session_finish has returned, at the latest. */
 LEVIN_API levin_status levin_session_save(levin_session* session, const char* path);
 LEVIN_API levin_status levin_session_due_to_save(levin_session* session, int32_t* due);
 /* Adds bytes of the host's to each checkpoint. `save` calls levin_state_write; in a resumed session `load` is called at
@@ -354,8 +359,9 @@ typedef struct levin_result {
   int64_t non_finite_step; /* the first step whose loss was NaN or infinite; -1: none */
   double seconds;
 } levin_result;
-/* Trains until the session is over, on epochs of a source: what `levin fit` does with a loader. Validation, after each
- * epoch, may be null. Requests from other threads and levin_session_finish are as with single steps. */
+/* Trains until the session is over, on epochs of a source: what `levin fit` does with a loader. Once in a session,
+ * before its first step. Validation may be null; it comes after each epoch, or as the config's check_val_every_n_epoch
+ * and val_check_interval say. Requests from other threads and levin_session_finish are as with single steps. */
 LEVIN_API levin_status levin_session_fit(levin_session* session, const levin_source* train,
                                          const levin_source* validation);
 /* Ends the training: the epoch, checkpoints, weights.pt and summary.json if there is a run folder. `result` may be
@@ -378,6 +384,8 @@ LEVIN_API levin_status levin_session_metrics(levin_session* session, const char*
 LEVIN_API levin_status levin_session_warnings(levin_session* session, const char** lines);
 LEVIN_API levin_status levin_session_request_stop(levin_session* session, const char* reason);
 LEVIN_API levin_status levin_session_request_save(levin_session* session, const char* path);
+/* Makes the next step wait: until levin_session_resume, a request to stop, or the session's end, after which it is
+ * refused. */
 LEVIN_API levin_status levin_session_pause(levin_session* session);
 LEVIN_API levin_status levin_session_resume(levin_session* session);
 

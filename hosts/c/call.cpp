@@ -2,11 +2,23 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/hosts/c/status.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <optional>
 #include <utility>
 
 namespace levin::c {
+
+namespace {
+
+/// Returns the dtype in which the host's gradient of an output is kept until the loss was scaled: in 16 bits small ones
+/// would be 0.
+at::ScalarType gradient_dtype(const at::Tensor& output) {
+  return output.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+}  // namespace
 
 Calls& calls() {
   static auto& all = *new Calls("a call");
@@ -14,7 +26,10 @@ Calls& calls() {
 }
 
 Call::Call(const Model& model, const levin_array* inputs, size_t count, const Asked& asked, const Context& context)
-    : module_(model.module()), wanted_(asked.wanted), is_for_step_(asked.is_for_step) {
+    : module_(model.module()),
+      has_divided_weights_(model.inputs().are_weights_divided()),
+      wanted_(asked.wanted),
+      is_for_step_(asked.is_for_step) {
   if ((wanted_ & ~(LEVIN_INPUT_GRADIENTS | LEVIN_WEIGHT_GRADIENTS)) != 0)
     throw UsageError("wanted is ", wanted_, ", expected LEVIN_INPUT_GRADIENTS, LEVIN_WEIGHT_GRADIENTS, both or 0");
   std::string name = text_of(asked.function);
@@ -32,6 +47,8 @@ Call::Call(const Model& model, const levin_array* inputs, size_t count, const As
     batch.set(entry, leaf);
   }
   Batch result;
+  std::optional<parallel::WatchScope> watched;
+  if (has_divided_weights_) watched.emplace();
   context([&] { result = called(batch); });
   outputs_.set(result);  // which refuses what are no tensors
   for (const std::string& entry : result.names()) graph_outputs_.push_back(result[entry]);
@@ -44,7 +61,7 @@ at::Tensor Call::gradient_for(size_t output, const levin_array& gradient) const 
   const at::Tensor tensor = tensor_of(gradient);
   if (tensor.sizes() != result.sizes())
     throw UsageError("the gradient of output ", output, " is ", tensor.sizes(), ", and the output ", result.sizes());
-  return tensor.to(result.options(), /*non_blocking=*/false, /*copy=*/true);
+  return tensor.to(result.options().dtype(gradient_dtype(result)), /*non_blocking=*/false, /*copy=*/true);
 }
 
 void Call::backward(const levin_array* gradients, size_t count) {
@@ -70,9 +87,9 @@ void Call::backward(const levin_array* gradients, size_t count) {
 void Call::take_gradients(NamedTensors& inputs, NamedTensors& weights) const {
   std::vector<at::Tensor> outputs, of_outputs, sources;
   for (size_t i = 0; i < graph_outputs_.size(); ++i) {
-    if (!gradients_[i].defined() || !graph_outputs_[i].requires_grad()) continue;
+    if (!reaches_weights(i)) continue;
     outputs.push_back(graph_outputs_[i]);
-    of_outputs.push_back(gradients_[i]);
+    of_outputs.push_back(gradients_[i].to(graph_outputs_[i].scalar_type()));
   }
   for (const NamedTensors* tensors : {&inputs, &weights})
     for (const auto& [name, tensor] : *tensors)
@@ -80,6 +97,8 @@ void Call::take_gradients(NamedTensors& inputs, NamedTensors& weights) const {
   std::vector<at::Tensor> found(sources.size());
   if (!sources.empty() && !outputs.empty()) {
     const at::AutoGradMode with_gradients(true);
+    std::optional<parallel::WatchScope> watched;
+    if (has_divided_weights_) watched.emplace();
     found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
                                   /*create_graph=*/false, /*allow_unused=*/true);
   }
@@ -101,14 +120,25 @@ const Results& Call::after_backward(const Results& results) const {
   return results;
 }
 
-at::Tensor Call::surrogate_loss() {
+bool Call::reaches_weights(size_t output) const {
+  return gradients_[output].defined() && graph_outputs_[output].requires_grad();
+}
+
+bool Call::has_loss() const {
   if (!has_gradients_) throw UsageError("a call has had no backward: give the gradients of its outputs first");
-  if (std::exchange(is_used_, true)) throw UsageError("a call was used for a step already");
+  if (is_used_) throw UsageError("a call was used for a step already");
+  for (size_t i = 0; i < graph_outputs_.size(); ++i)
+    if (reaches_weights(i)) return true;
+  return false;
+}
+
+at::Tensor Call::surrogate_loss() {
   at::Tensor loss;
+  if (!has_loss()) return loss;
+  is_used_ = true;
   for (size_t i = 0; i < graph_outputs_.size(); ++i) {
-    if (!gradients_[i].defined() || !graph_outputs_[i].requires_grad()) continue;
-    const at::ScalarType dtype = graph_outputs_[i].scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const at::Tensor part = (graph_outputs_[i].to(dtype) * gradients_[i].to(dtype)).sum();
+    if (!reaches_weights(i)) continue;
+    const at::Tensor part = (graph_outputs_[i].to(gradients_[i].scalar_type()) * gradients_[i]).sum();
     loss = loss.defined() ? loss + part : part;
   }
   graph_outputs_.clear();

@@ -31,6 +31,8 @@ class Call {
   const Results& input_gradients() const { return after_backward(input_gradients_); }
   const Results& weight_gradients() const { return after_backward(weight_gradients_); }
 
+  /// Returns whether the outputs have a gradient that goes on to the weights. Throws as `surrogate_loss`.
+  bool has_loss() const;
   /// Returns what has the gradient of the outputs times their gradients, in float32 or more: its backward adds the
   /// host's gradients to the weights'. Throws levin::UsageError before `backward`, and at the second time.
   at::Tensor surrogate_loss();
@@ -38,12 +40,14 @@ class Call {
 
  private:
   const Results& after_backward(const Results& results) const;
+  bool reaches_weights(size_t output) const;
   at::Tensor gradient_for(size_t output, const levin_array& gradient) const;
   /// Puts in the place of each tensor that requires one its gradient, by those of the outputs, and nothing in the place
   /// of the others.
   void take_gradients(NamedTensors& inputs, NamedTensors& weights) const;
 
   std::shared_ptr<LightningModule> module_;
+  bool has_divided_weights_;
   int32_t wanted_;
   bool is_for_step_;
   NamedTensors inputs_ = {};

@@ -8,6 +8,8 @@
 #include <levin/program/config/problems.h>
 #include <levin/program/config/references.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +46,7 @@ void append(std::vector<std::string>& list, const std::vector<std::string>& more
 
 }  // namespace
 
-cli::ReadOptions read_host_config(const levin_config& config, const std::optional<LaunchEnvironment>& ranks) {
+cli::Config read_config(const levin_config& config) {
   sized(&config, "the config");
   if (config.plugin_count > 0) given(config.plugins, "config.plugins");
   for (size_t i = 0; i < config.plugin_count; ++i) {
@@ -66,7 +68,20 @@ cli::ReadOptions read_host_config(const levin_config& config, const std::optiona
   append(problems, cli::resolve_references(schema, read));
   append(problems, cli::find_problems(schema, read));
   cli::throw_problems(problems);
-  return cli::read_run_options(read, ranks);
+  return read;
+}
+
+std::chrono::milliseconds timeout_of(const cli::Config& config) {
+  const auto trainer = config.values.find("trainer");
+  const double seconds = trainer == config.values.end()
+                             ? TrainerOptions().timeout_seconds
+                             : trainer->value("timeout_seconds", TrainerOptions().timeout_seconds);
+  constexpr double kMost = 1e9;
+  return std::chrono::milliseconds(static_cast<int64_t>(1000 * std::min(seconds, kMost)));
+}
+
+cli::ReadOptions read_host_config(const levin_config& config) {
+  return cli::read_run_options(read_config(config), /*ranks=*/std::nullopt);
 }
 
 std::shared_ptr<LightningModule> make_model(const cli::ReadOptions& options) {

@@ -3,14 +3,18 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/program/config/run_options.h>
 
+#include <chrono>
 #include <memory>
-#include <optional>
 
 namespace levin::c {
 
-/// Reads a host's config over the options of TrainerOptions::embedded, for the ranks that train together, if any; its
-/// plugins are loaded first. Throws levin::UsageError with all problems, each with its place.
-cli::ReadOptions read_host_config(const levin_config& config, const std::optional<LaunchEnvironment>& ranks = {});
+/// Reads a host's config over the options of TrainerOptions::embedded; its plugins are loaded first. Throws
+/// levin::UsageError with all problems, each with its place.
+cli::Config read_config(const levin_config& config);
+/// Returns how long ranks wait for each other by a config.
+std::chrono::milliseconds timeout_of(const cli::Config& config);
+/// Converts a host's config to options without ranks.
+cli::ReadOptions read_host_config(const levin_config& config);
 
 /// Makes the config's model. Its seed also determines the initial weights, as in `levin fit`; LibTorch's own random
 /// numbers stay as they are. Throws levin::UsageError if the config names no model.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -25,12 +27,25 @@ void put(const std::string& text, std::span<char> place) {
   std::ranges::copy(text, place.begin());
 }
 
+/// Returns whether the operation has ended within this time.
+bool ends_within(HostTransport::Request& request, std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  while (!request.test()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 }  // namespace
 
-HostRanks::HostRanks(const levin_ranks& ranks) : transport_(transport_of(ranks)) {
-  const bool several_machines = ranks.local_size != ranks.size;
-  Meeting meeting;
-  if (ranks.rank == 0) {
+HostRanks::HostRanks(const levin_ranks& ranks) : ranks_(ranks), transport_(transport_of(ranks)) {}
+
+void HostRanks::meet(std::chrono::milliseconds timeout) {
+  const bool several_machines = ranks_.local_size != ranks_.size;
+  auto memory = std::make_unique<Meeting>();
+  Meeting& meeting = *memory;
+  if (ranks_.rank == 0) {
     const std::string secret = several_machines ? random_id() : "";
     store_.emplace(0, StoreAccess{.on_loopback = !several_machines, .secret = secret});
     put(several_machines ? host_name() : "127.0.0.1", meeting.host);
@@ -43,13 +58,18 @@ HostRanks::HostRanks(const levin_ranks& ranks) : transport_(transport_of(ranks))
                                           .from = &meeting,
                                           .to = &meeting,
                                           .count = static_cast<int64_t>(sizeof meeting)});
-  while (!request->test()) std::this_thread::yield();
+  if (!ends_within(*request, timeout)) {
+    memory.release();  // the operation, which cannot be taken back, may still write to it
+    throw Error("rank ", ranks_.rank, " waited ", timeout.count(),
+                " ms for the other ranks to start their session; one has ended, hangs, or has not called "
+                "levin_session_start");
+  }
   environment_ = {.launcher = kHostAsLauncher,
-                  .rank = ranks.rank,
-                  .world_size = ranks.size,
-                  .local_rank = ranks.local_rank,
-                  .local_world_size = ranks.local_size,
-                  .node_rank = ranks.node,
+                  .rank = ranks_.rank,
+                  .world_size = ranks_.size,
+                  .local_rank = ranks_.local_rank,
+                  .local_world_size = ranks_.local_size,
+                  .node_rank = ranks_.node,
                   .master_addr = meeting.host.data(),
                   .master_port = meeting.port,
                   .store_is_served = true,

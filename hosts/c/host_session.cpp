@@ -4,10 +4,12 @@
 #include <levin/core/device/own_generator.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/status.h>
+#include <levin/trainer/loops/validation_schedule.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/precision/make_precision.h>
 #include <levin/trainer/trainer_impl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -38,6 +40,10 @@ data::StreamLoader loader_of(const levin_source& source, const ModuleInputs& inp
   });
 }
 
+[[noreturn]] void refuse_without_gradients() {
+  throw UsageError("the calls have no gradient: no output was given one, or the model has nothing to train");
+}
+
 /// Returns a loss with this value and the gradients that the calls were given.
 at::Tensor loss_of(const std::vector<std::shared_ptr<Call>>& calls, double value) {
   at::Tensor loss;
@@ -45,9 +51,8 @@ at::Tensor loss_of(const std::vector<std::shared_ptr<Call>>& calls, double value
     const at::Tensor part = call->surrogate_loss();
     if (part.defined()) loss = loss.defined() ? loss + part : part;
   }
-  if (!loss.defined())
-    throw UsageError("the calls have no gradient: no output was given one, or the model has nothing to train");
-  return loss + (value - loss.detach());
+  if (!loss.defined()) refuse_without_gradients();
+  return (loss - loss.detach()) + value;  // 0 and the value: the other order would round the value to the sum's digits
 }
 
 }  // namespace
@@ -58,13 +63,17 @@ Sessions& sessions() {
 }
 
 HostSession::HostSession(const levin_session_options& options) {
-  given(options.config, "options.config");
+  if (options.ranks != nullptr) ranks_.emplace(*options.ranks);  // they are released also after an error
+  const cli::Config config = read_config(given(options.config, "options.config"));
   std::optional<LaunchEnvironment> environment;
-  if (options.ranks != nullptr)
-    environment = ranks_.emplace(*options.ranks).environment();
-  else if (options.join_launcher != 0)
+  if (ranks_) {
+    ranks_->meet(timeout_of(config));
+    environment = ranks_->environment();
+  } else if (options.join_launcher != 0) {
     environment = find_launch_environment();
-  const cli::ReadOptions read = read_host_config(*options.config, environment);
+  }
+  const cli::ReadOptions read = cli::read_run_options(config, environment);
+  options_.emplace(read.resolved);
   if (options.log_sink != nullptr) {
     if (sized(options.log_sink, "options.log_sink").log == nullptr)
       throw UsageError("options.log_sink has no function log");
@@ -128,8 +137,15 @@ void HostSession::step(const levin_array* inputs, size_t count, levin_step_resul
 }
 
 void HostSession::step_calls(double loss, const std::vector<std::shared_ptr<Call>>& calls, levin_step_result* result) {
-  for (const std::shared_ptr<Call>& call : calls)
+  refuse_divided_weights();
+  // Refused before the step begins, for an error inside of it would end the session.
+  bool have_loss = false;
+  for (const std::shared_ptr<Call>& call : calls) {
     if (call->module() != model_->module().get()) throw UsageError("a call is of another model than the session's");
+    if (std::ranges::count(calls, call) > 1) throw UsageError("a call is twice among the step's calls");
+    have_loss = call->has_loss() || have_loss;
+  }
+  if (!have_loss) refuse_without_gradients();
   const c10::OptionalStreamGuard stream = on_stream();
   bool is_first = true;
   take(session_->step([&]() -> StepOutput {
@@ -152,7 +168,15 @@ void HostSession::step_loss(const std::function<double()>& function, levin_step_
        result);
 }
 
+void HostSession::refuse_divided_weights() const {
+  if (model_->inputs().are_weights_divided())
+    throw UsageError(
+        "the strategy divides the weights among the ranks between the steps (fsdp); make the calls inside of "
+        "levin_session_step_loss");
+}
+
 std::shared_ptr<Call> HostSession::call(const levin_array* inputs, size_t count, const char* function, int32_t wanted) {
+  if (!is_in_loss_) refuse_divided_weights();
   const c10::OptionalStreamGuard stream = on_stream();
   const GeneratorScope generator(session_->generator());
   const auto in_precision = [&](const std::function<void()>& run) { precision_->forward_context(run); };
@@ -180,12 +204,17 @@ void HostSession::validate(const levin_source& source) {
 
 void HostSession::fit(const levin_source& train, const levin_source* validation) {
   const c10::OptionalStreamGuard stream = on_stream();
+  if (validation != nullptr) checked(*validation);
+  const bool validates = validation != nullptr && !(*options_)->limit_val_batches.is_none();
   SessionLoader batches = session_->loader(loader_of(checked(train), model_->inputs()));
+  ValidationSchedule schedule(*options_);
+  if (validates) schedule.set_epoch_batches(batches.batches());
   while (next()) {
     const StepResult result = session_->step(batches.next());
     newest_loss_ = result.loss;
     tell_metrics();
-    if (result.ended_epoch && validation != nullptr) validate(*validation);
+    const TrainerState& state = session_->run().state();
+    if (validates && schedule.due(state, result.ended_epoch, state.time_to_validate)) validate(*validation);
   }
 }
 
@@ -196,9 +225,15 @@ RunResult HostSession::finish() {
   return result;
 }
 
+void HostSession::publish() {
+  session_->publish();
+  publications_->count.fetch_add(1, std::memory_order_release);
+}
+
 void HostSession::close() noexcept {
-  if (std::exchange(is_finished_, true)) return;
-  guarded("levin_session_destroy", [&] { session_->finish(); });
+  if (!std::exchange(is_finished_, true)) guarded("levin_session_destroy", [&] { session_->finish(); });
+  const std::lock_guard lock(publications_->mutex);
+  publications_->last = session_->published();
 }
 
 }  // namespace levin::c

@@ -5,10 +5,13 @@
 #include <levin/hosts/c/handles.h>
 #include <levin/hosts/c/host_ranks.h>
 #include <levin/hosts/c/model.h>
+#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/session/session.h>
 #include <levin/trainer/trainer.h>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +20,13 @@
 #include <vector>
 
 namespace levin::c {
+
+/// What readers know of a session's publications, also after its end.
+struct Publications {
+  std::atomic<int64_t> count = 0;
+  std::mutex mutex = {};
+  PublishedWeights last = {};  ///< once the session has ended; `mutex` guards it
+};
 
 /// A session for the host, with what outlives a call of the interface.
 class HostSession {
@@ -38,6 +48,10 @@ class HostSession {
   void validate(const levin_source& source);
   void fit(const levin_source& train, const levin_source* validation);
   RunResult finish();
+  void publish();
+  const std::shared_ptr<Publications>& publications() const { return publications_; }
+  /// Gives a copy of the model the dtypes of the run's precision.
+  void convert(LightningModule& copy) const { precision_->convert_module(copy); }
   /// Finishes the session unless that was done; what goes wrong is dropped.
   void close() noexcept;
 
@@ -45,14 +59,18 @@ class HostSession {
   /// While it lives, work for the run's device goes to the host's stream, if it gave one.
   c10::OptionalStreamGuard on_stream() const;
   void take(StepResult result, levin_step_result* given_result);
+  /// Throws levin::UsageError if a call outside of a step would find a part of the weights alone.
+  void refuse_divided_weights() const;
   /// Hands the metrics that have new values to the host.
   void tell_metrics();
 
+  std::shared_ptr<Publications> publications_ = std::make_shared<Publications>();
   std::shared_ptr<Model> model_;
   void* cuda_stream_ = nullptr;
   std::optional<levin_log_sink> log_sink_ = {};
   Metrics told_ = {};
   std::optional<HostRanks> ranks_ = {};
+  std::optional<ResolvedOptions> options_ = {};
   std::unique_ptr<Trainer> trainer_ = {};
   std::unique_ptr<PrecisionPlugin> precision_ = {};
   std::optional<Session> session_ = {};

@@ -4,11 +4,22 @@
 #include <levin/core/state/state.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/status.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/weights.h>
 
 namespace levin::c {
+
+namespace {
+
+/// Returns the tensor, or this rank's part of one whose memory is divided among the ranks.
+at::Tensor own_memory(const at::Tensor& tensor) {
+  at::Tensor own = parallel::own_part(tensor).values;
+  return own.defined() ? own : tensor;
+}
+
+}  // namespace
 
 Models& models() {
   static auto& all = *new Models("a model");
@@ -30,6 +41,8 @@ InputDtypes ModuleInputs::dtypes() const {
 }
 
 c10::Device ModuleInputs::device() const { return real_.defined() ? real_.device() : c10::Device(c10::kCPU); }
+
+bool ModuleInputs::are_weights_divided() const { return parallel::own_part(real_).values.defined(); }
 
 BatchFunction function_of(LightningModule& module, const std::string& name) {
   // The result of a program's predict_step is that of its forward.
@@ -53,6 +66,8 @@ Batch Model::evaluate(const BatchFunction& function, const Batch& batch) {
     if (changes) modes_->restore();
   });
   if (changes) module_->eval();
+  std::optional<parallel::WatchScope> watched;
+  if (inputs_.are_weights_divided()) watched.emplace();
   return function(batch.to(inputs_.device()));
 }
 
@@ -107,7 +122,7 @@ void Model::describe_output(size_t place, levin_array& array) {
 const Results& Model::weights() {
   NamedTensors tensors;
   for (const auto& [name, value] : module_state_dict(*module_).to_dict())
-    if (value.is_tensor()) tensors.emplace_back(to_text(name), value.to_tensor());
+    if (value.is_tensor()) tensors.emplace_back(to_text(name), own_memory(value.to_tensor()));
   weights_.set(std::move(tensors));
   return weights_;
 }

@@ -20,6 +20,9 @@ class ModuleInputs {
   InputDtypes dtypes() const;
   /// Returns the device of the module, also outside of a run.
   c10::Device device() const;
+  /// Returns whether a rank has a part of the weights alone, as between the steps of fsdp. What uses the weights is
+  /// then done in a parallel::WatchScope, by all ranks.
+  bool are_weights_divided() const;
 
  private:
   at::Tensor real_ = {};  ///< the first parameter of floating point; undefined: there is none
@@ -43,7 +46,7 @@ class Model {
   /// Throws levin::UsageError if there is no such place.
   void describe_input(size_t place, levin_array& array);
   void describe_output(size_t place, levin_array& array);
-  /// The weights by the order of the state dict.
+  /// The weights by the order of the state dict; this rank's parts of those that are divided.
   const Results& weights();
 
  private:

@@ -4,7 +4,14 @@
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/model.h>
 #include <levin/hosts/c/status.h>
+#include <levin/modules/optim/master_weights.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/modules/weights.h>
+
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <vector>
 
 using namespace levin::c;
 
@@ -13,6 +20,8 @@ namespace {
 /// Calls `visit` with each floating-point weight and where it begins in a flat array; returns the number of elements.
 template <class Visit>
 int64_t visit_weights(Model& model, const Visit& visit) {
+  std::optional<levin::parallel::WatchScope> watched;
+  if (model.inputs().are_weights_divided()) watched.emplace();
   int64_t begin = 0;
   for (const auto& [name, value] : levin::module_state_dict(*model.module()).to_dict()) {
     if (!value.is_tensor() || !at::isFloatingType(value.to_tensor().scalar_type())) continue;
@@ -21,6 +30,37 @@ int64_t visit_weights(Model& model, const Visit& visit) {
   }
   return begin;
 }
+
+/// Returns the optimizers of a module that a session trains; none outside of a training.
+std::vector<levin::LightningOptimizer> optimizers_of(levin::LightningModule& module) {
+  try {
+    return module.optimizers();
+  } catch (const levin::UsageError&) {
+    return {};
+  }
+}
+
+/// Sets the copies in float32 that optimizers step in the place of weights of 16 bits, after these were set.
+void set_master_weights(levin::LightningModule& module) {
+  for (levin::LightningOptimizer& optimizer : optimizers_of(module)) {
+    const auto* const masters = levin::optim::MasterWeights::of(optimizer.raw());
+    if (masters == nullptr) continue;
+    masters->for_each_copy([](const at::Tensor& weight, const at::Tensor& copy) { copy.copy_(weight); });
+  }
+}
+
+/// While it lives, this rank has the whole weights, also those that are divided among ranks. Collective.
+class WholeWeights {
+ public:
+  explicit WholeWeights(Model& model) {
+    if (!model.inputs().are_weights_divided()) return;
+    for (const auto& [name, value] : levin::module_state_dict(*model.module()).to_dict())
+      if (value.is_tensor()) uses_.emplace_back(value.to_tensor());
+  }
+
+ private:
+  std::deque<levin::parallel::MemoryUse> uses_ = {};
+};
 
 /// Returns a flat array's memory. Throws levin::UsageError for another size.
 at::Tensor flat_tensor(const levin_array* flat, int64_t elements) {
@@ -51,7 +91,9 @@ void levin_model_destroy(levin_model* model) {
 levin_status levin_model_save(levin_model* model, const char* path) {
   return guarded("levin_model_save", [&] {
     given(path, "the path");
-    levin::save_weights(*models().at(model)->module(), path);
+    const auto held = models().at(model);
+    const WholeWeights whole(*held);
+    levin::save_weights(*held->module(), path);
   });
 }
 
@@ -109,6 +151,7 @@ levin_status levin_model_set_weights(levin_model* model, const levin_array* flat
     visit_weights(*held, [&](const at::Tensor& weight, int64_t begin) {
       at::Tensor(weight).copy_(all.narrow(0, begin, weight.numel()).view(weight.sizes()));
     });
+    set_master_weights(*held->module());
   });
 }
 
@@ -117,20 +160,23 @@ levin_status levin_mean(const levin_array* arrays, const double* weights, size_t
     if (count == 0) throw levin::UsageError("there is no array to take the mean of");
     given(arrays, "the arrays");
     const at::Tensor result = tensor_of(given(mean, "the mean"));
+    if (!at::isFloatingType(result.scalar_type())) throw levin::UsageError("the mean is not of real numbers");
     for (int32_t i = 0; mean->strides != nullptr && i < mean->rank; ++i)
       if (mean->strides[i] < 0) throw levin::UsageError("the mean has a negative stride");
     at::Tensor sum = at::zeros(result.sizes(), result.options().dtype(at::kDouble));
     double total = 0;
     for (size_t i = 0; i < count; ++i) {
       const double weight = weights == nullptr ? 1 : weights[i];
-      if (!(weight >= 0)) throw levin::UsageError("the weight of array ", i, " is ", weight, ", expected at least 0");
+      if (!(weight >= 0) || std::isinf(weight))
+        throw levin::UsageError("the weight of array ", i, " is ", weight, ", expected a finite number of at least 0");
       const at::Tensor one = tensor_of(arrays[i]);
       if (one.sizes() != result.sizes())
         throw levin::UsageError("array ", i, " is ", one.sizes(), ", and the mean ", result.sizes());
+      if (weight == 0) continue;  // whatever it holds, NaN too
       sum.add_(one.to(sum.options()), weight);
       total += weight;
     }
-    if (!(total > 0)) throw levin::UsageError("the weights add up to ", total);
+    if (!(total > 0) || std::isinf(total)) throw levin::UsageError("the weights add up to ", total);
     result.copy_(sum.div_(total));
   });
 }

@@ -1,3 +1,4 @@
+#include <levin/core/device/own_generator.h>
 #include <levin/core/run/module_access.h>
 #include <levin/hosts/c/host_session.h>
 #include <levin/hosts/c/status.h>
@@ -8,26 +9,45 @@ namespace {
 /// A model of its own with the weights that a session publishes.
 class Reader {
  public:
-  explicit Reader(const std::shared_ptr<HostSession>& session) : session_(session) {
+  explicit Reader(const std::shared_ptr<HostSession>& session)
+      : session_(session), publications_(session->publications()) {
     const ModuleAccess::Factory& make = ModuleAccess::factory(*session->model()->module());
     if (!make) throw UsageError("the model cannot be made again; use one that a config names");
-    model_.emplace(make());
+    const GeneratorScope generator(make_generator(0));  // the initial weights, which are overwritten, cost no numbers
+    const std::shared_ptr<LightningModule> module = make();
+    session->convert(*module);
+    model_.emplace(module);
     model_->module()->eval();
   }
 
   /// Returns the optimizer steps of the weights; -1 before the first publication.
   int64_t update() {
-    const auto session = session_.lock();
-    if (!session) return step_;  // it has ended; the weights stay
-    const PublishedWeights newest = session->session().published();
-    if (newest.empty() || newest.global_step() == step_) return step_;
-    newest.copy_to(*model_->module());
-    return step_ = newest.global_step();
+    // Read before the weights, which may be newer: the next update then copies them once more.
+    const int64_t publications = publications_->count.load(std::memory_order_acquire);
+    if (publications == taken_) return step_;
+    if (const auto session = session_.lock())
+      take(session->session().published());
+    else
+      take_last();
+    taken_ = publications;
+    return step_;
   }
   Model& model() { return *model_; }
 
  private:
+  void take(const PublishedWeights& weights) {
+    if (weights.empty()) return;
+    weights.copy_to(*model_->module());
+    step_ = weights.global_step();
+  }
+  void take_last() {
+    const std::lock_guard lock(publications_->mutex);
+    take(publications_->last);
+  }
+
   std::weak_ptr<HostSession> session_;
+  std::shared_ptr<Publications> publications_;
+  int64_t taken_ = 0;  ///< publications when the weights were copied
   std::optional<Model> model_ = {};
   int64_t step_ = -1;
 };

@@ -160,5 +160,5 @@ levin_status levin_session_finish(levin_session* session, levin_result* result) 
 }
 
 levin_status levin_session_publish(levin_session* session) {
-  return guarded("levin_session_publish", [&] { sessions().at(session)->session().publish(); });
+  return guarded("levin_session_publish", [&] { sessions().at(session)->publish(); });
 }

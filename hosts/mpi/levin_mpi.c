@@ -8,10 +8,11 @@
 /* Counts of MPI are ints; a larger operation is begun in pieces. */
 #define MOST_ELEMENTS ((int64_t)1 << 28)
 
-typedef struct {
+typedef struct Ranks {
   MPI_Comm communicator;
   int is_multiple; /* any thread may call MPI */
   char error[MPI_MAX_ERROR_STRING + 128];
+  struct Ranks* next;
 } Ranks;
 
 typedef struct {
@@ -22,6 +23,31 @@ typedef struct {
 static char first_error[512];
 static int has_initialised = 0; /* levin_mpi_start has called MPI_Init_thread */
 static int has_failed = 0;      /* ranks do not come any more */
+
+/* The ranks that are not released yet: a host may give back what a session has released. */
+static Ranks* all_ranks = NULL;
+static volatile int is_busy = 0;
+
+static void keep(Ranks* ranks) {
+  while (__sync_lock_test_and_set(&is_busy, 1)) {
+  }
+  ranks->next = all_ranks;
+  all_ranks = ranks;
+  __sync_lock_release(&is_busy);
+}
+
+/* Returns whether these are ranks, and forgets them. */
+static int forget(const void* context) {
+  Ranks** link = &all_ranks;
+  int is_known;
+  while (__sync_lock_test_and_set(&is_busy, 1)) {
+  }
+  while (*link != NULL && *link != context) link = &(*link)->next;
+  is_known = *link != NULL;
+  if (is_known) *link = (*link)->next;
+  __sync_lock_release(&is_busy);
+  return is_known;
+}
 
 static levin_status refuse(const char* text) {
   snprintf(first_error, sizeof first_error, "%s", text);
@@ -43,7 +69,12 @@ static levin_status fail_text(Ranks* ranks, const char* text) {
 
 /* Returns whether this thread may call MPI. */
 static int may_call(Ranks* ranks) {
-  int is_main = 0;
+  int is_main = 0, is_over = 0;
+  MPI_Finalized(&is_over);
+  if (is_over) {
+    fail_text(ranks, "MPI was finalised while the session still trains; finish the session before MPI_Finalize");
+    return 0;
+  }
   if (ranks->is_multiple) return 1;
   MPI_Is_thread_main(&is_main);
   if (is_main) return 1;
@@ -190,6 +221,7 @@ static levin_status test(void* context, void* begun, int32_t* ended) {
 static void release(void* context, int32_t failed) {
   Ranks* ranks = (Ranks*)context;
   int is_over = 0;
+  if (!forget(ranks)) return;
   MPI_Finalized(&is_over);
   has_failed = has_failed || failed;
   /* MPI_Comm_free is a call of all ranks, which do not come after a failure. */
@@ -233,6 +265,7 @@ static levin_status fill(MPI_Comm communicator, int is_multiple, levin_ranks* ma
   MPI_Comm_size(communicator, &size);
   ranks->communicator = communicator;
   ranks->is_multiple = is_multiple;
+  keep(ranks);
   made->context = ranks;
   made->rank = rank;
   made->size = size;

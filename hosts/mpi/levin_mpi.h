@@ -24,7 +24,7 @@ LEVIN_API levin_status levin_mpi_start(int32_t rank, int32_t size, levin_ranks* 
 LEVIN_API void levin_mpi_finish(void);
 /* Returns why the newest call of levin_mpi_ranks or levin_mpi_start failed, in this process. */
 LEVIN_API const char* levin_mpi_error(void);
-/* Gives ranks back that no session was started with. All ranks call it. */
+/* Gives ranks back that no session was started with; does nothing to others. All ranks call it. */
 LEVIN_API void levin_mpi_release(levin_ranks* ranks);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr size_t kLargeBytes = size_t{1} << 20;
 /// Copies the values of a tensor to one of the same shape, dtype and device. LibTorch's copy of a small tensor takes
 /// longer than the copy of its memory; that of a large one is shared among the compute threads.
 void copy_values(const at::Tensor& from, const at::Tensor& to) {
+  const parallel::MemoryUse use(from);  // under fsdp it is gathered from the ranks
   const bool is_plain = from.is_cpu() && from.layout() == at::kStrided && from.nbytes() < kLargeBytes &&
                         from.is_non_overlapping_and_dense() && from.strides() == to.strides() && !from.is_conj() &&
                         !from.is_neg();

@@ -7,6 +7,19 @@
 #include <levin/core/system/error.h>
 
 namespace levin {
+namespace {
+
+/// Warns of the host's states in a checkpoint that the host of the resumed session has not registered.
+void warn_of_lost_states(const State& saved, const std::map<std::string, std::function<State()>>& registered) {
+  for (const auto& [key, state] : saved.to_dict()) {
+    const std::string name = to_text(key);
+    if (!registered.contains(name))
+      console::warn("the checkpoint has the host's state \"" + name +
+                    "\", which this session did not register: the next checkpoints lack it");
+  }
+}
+
+}  // namespace
 
 class Session::Impl::Turn {
  public:
@@ -108,6 +121,7 @@ StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
   if (control.is_paused()) control.wait_while_paused();
   {
     const Turn turn(*this, "step");
+    check_running("step");  // another thread may have finished the session meanwhile
     guarded([&] {
       const at::AutoGradMode gradients(true);
       finish_turn();
@@ -115,7 +129,10 @@ StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
         result.trained = false;
         return;
       }
-      if (!has_stepped_) run_.state.resumption.drop_places();
+      if (!has_stepped_) {
+        warn_of_lost_states(resumed_host_states_, host_states_);
+        run_.state.resumption.drop_places();
+      }
       has_stepped_ = true;
       if (!steps_.is_inside_epoch()) steps_.begin_epoch();
       BatchPlace place = this->place(loaded);
@@ -288,6 +305,7 @@ State Session::Impl::host_states() const {
 RunResult Session::Impl::finish() {
   check_running("finish");
   const Turn turn(*this, "finish");
+  const auto wake = c10::make_scope_exit([&] { control.resume(); });  // a step that waits ends with an error
   guarded([&] {
     const at::AutoGradMode gradients(true);
     finish_turn();

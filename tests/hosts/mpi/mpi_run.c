@@ -5,8 +5,11 @@
  * OVER: mpi, launcher (through memory that ranks of one machine share), gloo (of the launcher's ranks). MODE: plain;
  * subset (rank 1 does not train, and solves meanwhile); save (a checkpoint every 5 steps, and a start from the newest
  * one); time (prints microseconds a step); hang (rank 1 stops coming); thread, multiple (trains in another thread than
- * that of MPI_Init, with FUNNELED and MULTIPLE); single, uninitialised (what must be refused). At the end the
- * checkpoint FOLDER/end.ckpt is written, and MPI must be as the host had it. */
+ * that of MPI_Init, with FUNNELED and MULTIPLE); single, uninitialised (what must be refused); weights (the model is
+ * read, set, evaluated and published between steps, and its results are printed); absent (rank 1 starts no session);
+ * refused (a start fails, and its ranks are given back once more); finalised, finalised-multiple (MPI_Finalize comes
+ * before the session's end). At the end the checkpoint FOLDER/end.ckpt is written, and MPI must be as the host had it.
+ */
 #include <levin/levin_mpi.h>
 
 #include <math.h>
@@ -23,6 +26,8 @@ static const char *over, *strategy, *folder, *mode;
 static int steps;
 
 static int is_mode(const char* name) { return strcmp(mode, name) == 0; }
+
+static int is_finalised_early(void) { return is_mode("finalised") || is_mode("finalised-multiple"); }
 
 static void check(levin_status status, const char* what) {
   if (status == LEVIN_OK) return;
@@ -50,6 +55,81 @@ static void find_checkpoint(char* path, size_t size) {
   path[0] = '\0';
 }
 
+/* Prints what the model returns for an input of ones. */
+static void print_result(const char* name, const levin_array* result) {
+  double values[2] = {0, 0};
+  levin_array to;
+  set_array(&to, values, result->shape, 2);
+  check(levin_array_copy(result, &to), "copy");
+  printf("%s %.12f %.12f\n", name, values[0], values[1]);
+}
+
+/* Uses the model between two steps, when a strategy may have divided it. */
+static void use_weights(levin_session* session) {
+  static const int64_t input_shape[] = {1, FEATURES};
+  double ones[FEATURES] = {1, 1, 1, 1}, *flat, gradient[2] = {1, 1};
+  int64_t size = 0, place, step = 0;
+  char path[512];
+  levin_model *model = NULL, *read = NULL;
+  levin_reader* reader = NULL;
+  levin_call* call = NULL;
+  levin_config config = LEVIN_INIT(levin_config);
+  levin_array input, array, result = LEVIN_INIT(levin_array);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  set_array(&input, ones, input_shape, 2);
+  check(levin_session_model(session, &model), "model");
+  check(levin_model_weights_size(model, &size), "size");
+  flat = (double*)malloc((size_t)size * sizeof *flat);
+  set_array(&array, flat, &size, 1);
+  check(levin_model_get_weights(model, &array), "get");
+  for (place = 0; place < size; ++place) flat[place] *= 0.5;
+  check(levin_model_set_weights(model, &array), "set");
+  free(flat);
+  check(levin_model_run(model, NULL, &input, 1), "run");
+  check(levin_model_result(model, 0, &result), "result");
+  print_result("run", &result);
+  check(levin_session_publish(session), "publish");
+  check(levin_reader_create(session, &reader), "reader");
+  check(levin_reader_update(reader, &step), "update");
+  check(levin_reader_run(reader, NULL, &input, 1), "reader's run");
+  check(levin_reader_result(reader, 0, &result), "reader's result");
+  print_result("reader", &result);
+  levin_reader_destroy(reader);
+  check(levin_model_call(model, NULL, &input, 1, LEVIN_INPUT_GRADIENTS, &call), "call");
+  check(levin_call_output(call, 0, &result), "output");
+  set_array(&array, gradient, result.shape, 2);
+  check(levin_call_backward(call, &array, 1), "backward");
+  check(levin_call_input_gradient(call, 0, &result), "gradient");
+  printf("gradient %.12f\n", ((const double*)result.data)[0]);
+  levin_call_destroy(call);
+  snprintf(path, sizeof path, "%s/weights%d.safetensors", folder, rank);
+  check(levin_model_save(model, path), "save");
+  config.text =
+      "{\"trainer\": {\"accelerator\": \"cpu\"}, \"model\": {\"class\": \"MLPRegressor\", \"features\": 4,"
+      " \"hidden\": [24, 24], \"outputs\": 2}}";
+  check(levin_model_create(&config, path, &read), "create");
+  check(levin_model_run(read, NULL, &input, 1), "run");
+  check(levin_model_result(read, 0, &result), "result");
+  printf("saved %.5f\n", (double)((const float*)result.data)[0]);
+  levin_model_destroy(read);
+  levin_model_destroy(model);
+}
+
+/* A start that all ranks get refused has released its ranks. */
+static void start_wrongly(MPI_Comm communicator) {
+  levin_config config = LEVIN_INIT(levin_config);
+  levin_session_options options = LEVIN_INIT(levin_session_options);
+  levin_ranks ranks = LEVIN_INIT(levin_ranks);
+  levin_session* session = NULL;
+  if (levin_mpi_ranks(communicator, &ranks) != LEVIN_OK) exit(2);
+  config.text = "{\"trainer\": {\"max_step\": 5}, \"model\": {\"class\": \"MLPRegressor\"}}";
+  options.config = &config;
+  options.ranks = &ranks;
+  if (levin_session_start(&options, &session) != LEVIN_INVALID) _exit(4);
+  levin_mpi_release(&ranks);
+}
+
 static void train(MPI_Comm communicator) {
   static const int64_t input_shape[] = {BATCH, FEATURES}, target_shape[] = {BATCH, 2};
   double input[BATCH][FEATURES], target[BATCH][2];
@@ -69,8 +149,8 @@ static void train(MPI_Comm communicator) {
            " \"max_epochs\": -1, \"accumulate_grad_batches\": %d, \"gradient_clip_val\": 1.0,"
            " \"process_group_backend\": \"%s\", \"timeout_seconds\": %d},"
            " \"model\": {\"class\": \"MLPRegressor\", \"features\": %d, \"hidden\": [%d, %d], \"outputs\": 2}}",
-           strategy, is_large ? 1 : 2, strcmp(over, "gloo") == 0 ? "gloo" : "auto", is_mode("hang") ? 3 : 60, FEATURES,
-           is_large ? 256 : 24, is_large ? 256 : 24);
+           strategy, is_large ? 1 : 2, strcmp(over, "gloo") == 0 ? "gloo" : "auto",
+           is_mode("hang") || is_mode("absent") ? 3 : 60, FEATURES, is_large ? 256 : 24, is_large ? 256 : 24);
   config.text = text;
   options.config = &config;
   if (strcmp(over, "mpi") == 0) {
@@ -85,6 +165,10 @@ static void train(MPI_Comm communicator) {
   find_checkpoint(path, sizeof path);
   if (is_mode("save") && path[0] != '\0') options.ckpt_path = path;
   MPI_Barrier(communicator); /* all look before one writes */
+  if (is_mode("absent") && rank == 1) {
+    sleep(20);
+    _exit(0);
+  }
   if (levin_session_start(&options, &session) != LEVIN_OK) {
     fprintf(stderr, "start: %s\n", levin_error());
     _exit(3);
@@ -109,6 +193,14 @@ static void train(MPI_Comm communicator) {
     set_array(&arrays[1], &target[0][0], target_shape, 2);
     check(levin_session_next(session, &wanted), "next");
     check(levin_session_step(session, arrays, 2, NULL), "step");
+    if (is_mode("weights") && step == steps / 2) use_weights(session);
+    if (is_finalised_early() && step == steps / 2) {
+      MPI_Finalize();
+      if (levin_session_step(session, arrays, 2, NULL) == LEVIN_OK) _exit(4);
+      fprintf(stderr, "step: %s\n", levin_error());
+      levin_session_destroy(session);
+      exit(0);
+    }
     if (is_mode("save") && step % 5 == 4) {
       snprintf(name, sizeof name, "%s/step%d.ckpt", folder, step + 1);
       check(levin_session_save(session, name), "save");
@@ -167,12 +259,15 @@ int main(int argc, char** argv) {
   if (is_mode("single"))
     MPI_Init(&argc, &argv);
   else
-    MPI_Init_thread(&argc, &argv, is_mode("multiple") ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &level);
+    MPI_Init_thread(&argc, &argv,
+                    is_mode("multiple") || is_mode("finalised-multiple") ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
+                    &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (is_mode("subset")) MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &communicator);
   MPI_Comm_create_errhandler(handle_error, &handler);
   MPI_Comm_set_errhandler(communicator, handler);
+  if (is_mode("refused")) start_wrongly(communicator);
   if (is_mode("subset") && rank == 1) {
     /* Messages of its own, which must not meet levin's. */
     double sum = 0, own = 1;

@@ -78,6 +78,32 @@ def check_hanging_rank(folder):
     assert "rank 1 did not come: ended, or hanging: timed out after 3000 ms" in said, said
 
 
+def check_absent_rank(folder):
+    said = run(folder / "absent", "mpi", "ddp", "absent", code=3)
+    assert "waited 3000 ms for the other ranks to start their session" in said, said
+
+
+def check_weights_between_steps(folder):
+    """The model is used between two steps, when fsdp has divided its weights, as under zero1."""
+    results = []
+    for strategy in ("zero1", "fsdp"):
+        said = run(folder / f"weights-{strategy}", "mpi", strategy, "weights", ranks=2)
+        lines = sorted(line for line in said.splitlines() if line.split(" ")[0] in ("run", "reader", "gradient", "saved"))
+        assert len(lines) == 8 and lines[2].split(" ")[1:] == lines[4].split(" ")[1:], said  # the reader's and the model's
+        results.append(lines)
+    assert results[0] == results[1], results
+    assert largest_difference(folder / "weights-zero1", folder / "weights-fsdp") <= 1e-12
+
+
+def check_order_of_ends(folder):
+    """A start that was refused, and MPI that is finalised before the session, are errors of calls and no crash."""
+    run(folder / "refused", "mpi", "ddp", "refused")
+    assert largest_difference(folder / "refused", folder / "ddp-mpi") == 0
+    for mode in ("finalised", "finalised-multiple"):
+        said = run(folder / mode, "mpi", "ddp", mode, ranks=2)
+        assert said.count("MPI was finalised while the session still trains") == 2, (mode, said)
+
+
 def check_kills(folder, kills, seed):
     """The whole job is killed at random moments; it continues from its newest checkpoint, to the same bits."""
     steps = 60
@@ -127,6 +153,9 @@ def main():
             check_subset(folder)
             check_threads(folder)
             check_hanging_rank(folder)
+            check_absent_rank(folder)
+            check_weights_between_steps(folder)
+            check_order_of_ends(folder)
         print(f"seed {options.seed}")
         check_kills(folder, options.kills, options.seed)
 
