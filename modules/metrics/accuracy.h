@@ -17,6 +17,7 @@ class Accuracy final : public Cloneable<Accuracy, StatScores> {
 
  private:
   at::Tensor score(const StatCounts& counts) const override;
+  bool skips_predicted_classes() const override { return true; }
 };
 
 }  // namespace levin::metrics

@@ -27,7 +27,7 @@ at::Tensor JaccardIndex::compute_value() const {
     predicted = matrix.select(-1, 1).sum(-1);
   }
   at::Tensor either = actual + predicted - both;
-  if (ignores_a_class()) {
+  if (ignores_a_class() && options_.average == ClassAverage::Micro) {
     either = either.clone();
     either.select(0, *task().ignore_index).zero_();
   }

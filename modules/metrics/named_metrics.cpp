@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kPath = "model.metrics";
 constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kEpochOfCheck = -1;  ///< of no epoch, so that the check moves no random numbers of one
 
 std::string entry_path(size_t index) { return std::string(kPath) + "[" + std::to_string(index) + "]"; }
 
@@ -125,7 +126,7 @@ void NamedMetrics::log(const std::string& stage, const at::Tensor& preds, const 
   const at::Tensor wanted = hard_target(*impl_->task, preds, target);
   const TrainerState& state = impl_->module.run().state();
   const bool is_check = state.stage == Stage::SanityCheck;
-  const int64_t epoch = stage == "train" ? state.epoch : state.validations;
+  const int64_t epoch = stage == "train" ? state.epoch : is_check ? kEpochOfCheck : state.validations;
   auto& metrics = impl_->of_loader(stage);
   for (size_t i = 0; i < metrics.size(); ++i) {
     const Impl::Logged& one = impl_->logged[i];

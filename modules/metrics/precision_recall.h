@@ -18,6 +18,7 @@ class Precision final : public Cloneable<Precision, StatScores> {
 
  private:
   at::Tensor score(const StatCounts& counts) const override;
+  bool skips_predicted_classes() const override { return true; }
 };
 
 /// tp / (tp + fn): the fraction of positives that are found. Inputs and result: see StatScores.
@@ -29,6 +30,7 @@ class Recall final : public Cloneable<Recall, StatScores> {
 
  private:
   at::Tensor score(const StatCounts& counts) const override;
+  bool skips_predicted_classes() const override { return true; }
 };
 
 /// 2 tp / (2 tp + fp + fn): the harmonic mean of precision and recall. Inputs and result: see StatScores.

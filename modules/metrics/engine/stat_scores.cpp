@@ -83,7 +83,8 @@ at::Tensor StatScores::averaged(const StatCounts& counts) const {
   at::Tensor weights = actual;
   if (options_.average == ClassAverage::Macro) {
     weights = at::full(values.sizes(), 1.0, values.options());
-    const at::Tensor seen = options_.top_k == 1 ? actual + counts.fp : actual;
+    // As torchmetrics has it.
+    const at::Tensor seen = options_.top_k > 1 && skips_predicted_classes() ? actual : actual + counts.fp;
     if (task_.kind == TaskKind::Multiclass) weights = weights.masked_fill(seen == 0, 0);
   }
   const at::Tensor total = weights.sum();

@@ -41,6 +41,8 @@ class StatScores : public Metric {
  protected:
   /// Returns the metric's value from counts of any shape.
   virtual at::Tensor score(const StatCounts& counts) const = 0;
+  /// Returns whether the macro average for a top_k above 1 also skips classes that were predicted but have no target.
+  virtual bool skips_predicted_classes() const { return false; }
   /// Returns numerator / denominator, or zero_division for 0 / 0.
   at::Tensor divide(const at::Tensor& numerator, const at::Tensor& denominator) const;
   TaskKind task_kind() const { return task_.kind; }

@@ -266,9 +266,21 @@ const std::vector<Case>& degenerate_cases() {
     add(cases, {"CalibrationError"}, {"binary_equal_scores", "binary_extreme_scores"}, kBinary);
     add(cases, kCurves, {"multiclass_absent"}, kMulticlass, curve_averages());
     add(cases, kStatScores, {"multiclass_absent"}, kMulticlass, averages());
+    add(cases, kStatScores, {"multiclass_absent"}, with(kMulticlass, {{"top_k", 2}}), averages());
     add(cases, {"Precision", "Recall", "F1Score"}, {"multiclass_absent"}, with(kMulticlass, {{"zero_division", 1}}),
         averages());
     add(cases, {"JaccardIndex"}, {"multiclass_absent"}, kMulticlass, averages());
+    add(cases, {"JaccardIndex"}, {"multiclass_absent"}, with(kMulticlass, {{"zero_division", 1}, {"ignore_index", 1}}),
+        averages());
+    add(cases, {"MatthewsCorrCoef"}, {"two_classes_logits"}, {{"task", "multiclass"}, {"num_classes", 2}},
+        {Json::object(), {{"ignore_index", 0}}, {{"ignore_index", 1}}});
+    for (const std::string name : {"all_0", "all_1", "all_ignored"}) {
+      add(cases, {"MatthewsCorrCoef"}, {"binary_" + name}, with(kBinary, kIgnore),
+          {Json::object(), {{"threshold", 0.1}}, {{"threshold", 0.9}}});
+      add(cases, {"MatthewsCorrCoef"}, {"multilabel_" + name}, with(kMultilabel, kIgnore));
+    }
+    for (const double threshold : {0.0, 1.0})  // one prediction for all
+      add(cases, {"MatthewsCorrCoef"}, {"binary", "binary_extreme_scores"}, with(kBinary, {{"threshold", threshold}}));
     add(cases, {"ConfusionMatrix"}, {"multiclass_all_ignored"}, with(kMulticlass, kIgnore), {{{"normalize", "true"}}});
     add(cases, kStatScores, {"empty"}, kMulticlass, averages());
     add(cases, {"ConfusionMatrix", "JaccardIndex"}, {"empty"}, kMulticlass);

@@ -148,6 +148,7 @@ void add_degenerate(std::map<std::string, Batches>& all) {
   all["zeros"] = {{at::zeros({2, 3}), at::ones({2, 3})}};
   all["all_tokens_ignored"] = {{at::randn({2, 3, 4}), at::full({2, 3}, -1)}};
   all["one_segment"] = {{at::zeros({2, 2, 2}, at::kLong), at::zeros({2, 2, 2}, at::kLong)}};
+  all["two_classes_logits"] = {{at::randn({9, 2}), classes_of(2, {9})}};
 }
 
 }  // namespace

@@ -232,6 +232,28 @@ TEST_CASE("a run that is resumed in a validation, or between two, logs what the 
   }
 }
 
+TEST_CASE("the sanity check, which a resumed run does not repeat, moves no draws of the first validation") {
+  const Json metrics = {{{"class", "BootStrapper"}, {"metric", "recall"}, {"num_bootstraps", 3}}};
+  const levin::Batch data = images(30);
+  const TemporaryFolder folder;
+  const auto run = [&](std::vector<levin::CallbackEntry> callbacks, const std::string& from) {
+    torch::manual_seed(6);
+    levin::nn::ImageClassifier module(classifier_options(metrics));
+    levin::TrainerOptions options = quiet(folder);
+    options.max_epochs = 1;
+    options.num_sanity_val_steps = 2;
+    options.callbacks = std::move(callbacks);
+    return levin::Trainer(options).fit(module, loader(data), loader(data), from).metrics;
+  };
+  const std::string file = (folder / "second.ckpt").string();
+  const levin::LambdaCallback in_training({.on_train_batch_end = [&](levin::Run& present) {
+    if (present.state().global_step == 2) present.save_checkpoint(file);
+  }});
+  const levin::Metrics whole = run({in_training}, "");
+  CHECK(whole.contains("val_recall_std"));
+  CHECK(run({}, file) == whole);
+}
+
 TEST_CASE("what does not fit is refused at the start, with the names of metric and module") {
   CHECK(contains(refusal({"r2"}),
                  "model.metrics[0]: R2Score measures numbers, and ImageClassifier predicts classes (multiclass)"));
