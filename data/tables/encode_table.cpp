@@ -1,6 +1,7 @@
 #include <levin/data/tables/encode_table.h>
 #include <ATen/ops/empty.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/convert_field.h>
 #include <levin/data/files/csv_file.h>
 #include <levin/data/loading/copy_rows.h>
 
@@ -137,7 +138,7 @@ class BlockEncoder {
     if (values.is_floating_point() && is_input_or_target(field.name)) return values.to(at::kFloat);
     const bool is_class =
         is_target && values.dim() == 1 && c10::isIntegralType(values.scalar_type(), /*includeBool=*/false);
-    return is_class && !column(number).is_list ? values.to(at::kLong) : values;
+    return is_class && !column(number).is_list ? convert_field(values, at::kLong, field.name) : values;
   }
 
   VaryingField list_field(const TableField& field) const {

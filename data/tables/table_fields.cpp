@@ -5,10 +5,25 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 namespace levin::data {
+namespace {
 
-std::vector<TableField> find_table_fields(const std::vector<std::string>& columns, const TextTable& fields) {
+/// Throws for a field of a column whose name another column has too: the file does not tell which of them is meant.
+void check_names(const std::vector<std::string>& columns, const std::vector<TableField>& fields) {
+  std::set<std::string_view> names, repeated;
+  for (const std::string& name : columns)
+    if (!names.insert(name).second) repeated.insert(name);
+  for (const TableField& field : fields)
+    for (const size_t column : field.columns)
+      if (repeated.contains(columns[column]))
+        throw UsageError("data.fields: '", field.name, "': two columns have the name '", columns[column],
+                         "'; rename one of them, or leave them out");
+}
+
+/// Returns the columns of each field.
+std::vector<TableField> columns_of_fields(const std::vector<std::string>& columns, const TextTable& fields) {
   const std::string all = "*";
   std::string field;
   const auto find_column = [&](const std::string& name) {
@@ -38,6 +53,14 @@ std::vector<TableField> find_table_fields(const std::vector<std::string>& column
     if (std::ranges::count(found, columns[column], &TableField::name) == 0)
       found.push_back({columns[column], {column}});
   }
+  return found;
+}
+
+}  // namespace
+
+std::vector<TableField> find_table_fields(const std::vector<std::string>& columns, const TextTable& fields) {
+  std::vector<TableField> found = columns_of_fields(columns, fields);
+  check_names(columns, found);
   return found;
 }
 

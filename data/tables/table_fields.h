@@ -14,7 +14,7 @@ struct TableField {
 };
 
 /// Finds the columns of the option `fields`: see TableFieldOptions. Throws levin::UsageError for a column that does not
-/// exist and for a pattern that no column fits.
+/// exist, for a pattern that no column fits, and for a column whose name another one has.
 std::vector<TableField> find_table_fields(const std::vector<std::string>& columns, const TextTable& fields);
 
 }  // namespace levin::data

@@ -21,14 +21,22 @@ constexpr std::array<std::pair<const char*, at::ScalarType>, 10> kFieldTypes = {
                                                                                  {"float64", at::kDouble},
                                                                                  {"bool", at::kBool}}};
 
-/// The integers that a type holds without a change are those that come back from it.
+/// The numbers that an integer type holds without a change: as floating-point numbers, those that come back from it. Of
+/// integers all but the largest of uint64 are compared as int64, since a type of the same width gives back what it
+/// wrapped, and since LibTorch compares few of the unsigned types.
 bool keeps_values(const at::Tensor& values, const at::Tensor& converted) {
-  constexpr double kLimit = 9223372036854775808.0;  // from here on the conversion to int64 is undefined
-  if (values.is_floating_point() && !values.abs().lt(kLimit).all().item<bool>()) return false;
-  const at::Tensor back = converted.to(values.scalar_type());
-  // LibTorch compares few of the unsigned types.
-  const bool is_wide = values.is_floating_point();
-  return is_wide ? at::equal(back, values) : at::equal(back.to(at::kLong), values.to(at::kLong));
+  if (values.is_floating_point()) {
+    constexpr double kLimit = 9223372036854775808.0;  // from here on the conversion to int64 is undefined
+    return values.abs().lt(kLimit).all().item<bool>() && at::equal(converted.to(values.scalar_type()), values);
+  }
+  const at::Tensor numbers = values.to(at::kLong);
+  if (values.scalar_type() == at::kUInt64 && numbers.lt(0).any().item<bool>()) return false;
+  return at::equal(converted.to(at::kLong), numbers);
+}
+
+/// Floating-point types round, but what is finite stays finite.
+bool keeps_finite(const at::Tensor& values, const at::Tensor& converted) {
+  return at::equal(converted.isinf(), values.isinf());
 }
 
 }  // namespace
@@ -51,8 +59,9 @@ std::map<std::string, at::ScalarType> field_types_of(const FieldOptions& options
 at::Tensor convert_field(const at::Tensor& values, at::ScalarType type, const std::string& field) {
   if (values.scalar_type() == type) return values;
   at::Tensor converted = values.to(type);
-  const bool to_numbers = c10::isIntegralType(type, /*includeBool=*/true);
-  if (!to_numbers || values.scalar_type() == at::kBool || keeps_values(values, converted)) return converted;
+  const bool to_integers = c10::isIntegralType(type, /*includeBool=*/true);
+  if (values.scalar_type() == at::kBool) return converted;
+  if (to_integers ? keeps_values(values, converted) : keeps_finite(values, converted)) return converted;
   throw UsageError("data.dtypes: '", field, "' holds ", values.scalar_type(), " values that ", type,
                    " does not have: fractions, or numbers that are too large; choose another type");
 }

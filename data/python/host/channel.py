@@ -31,7 +31,10 @@ class Channel:
     def read(self, count):
         data = b""
         while len(data) < count:
-            part, others, _, _ = self.socket.recvmsg(count - len(data), socket.CMSG_SPACE(4))
+            try:
+                part, others, _, _ = self.socket.recvmsg(count - len(data), socket.CMSG_SPACE(4))
+            except ConnectionResetError:  # it was closed with answers in it that levin had not read
+                raise Closed from None
             for level, kind, content in others:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     self.descriptor = struct.unpack("i", content[:4])[0]
@@ -48,7 +51,10 @@ class Channel:
     def receive_numbers(self):
         """A message that is whole numbers of 64 bits. No other kind, and no descriptor, comes to this end then."""
         while len(self.unread) < 4 or len(self.unread) < 4 + int.from_bytes(self.unread[:4], "little"):
-            part = self.socket.recv(1 << 14)
+            try:
+                part = self.socket.recv(1 << 14)
+            except ConnectionResetError:
+                part = b""
             if not part:
                 raise Closed
             self.unread += part
@@ -63,6 +69,8 @@ class Channel:
                 self.unread = self.socket.recv(1 << 14, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return False
+            except ConnectionResetError:
+                raise Closed from None
         return bool(self.unread)
 
     @staticmethod

@@ -497,6 +497,37 @@ def types(folder, draw):
     refused("a.jsonl: line 2: is no JSON", "JsonLines", {"files": [str(folder / "a.jsonl")]})
 
 
+def numbers_of_other_types(folder, draw):
+    """A value that a type lacks is refused, also where the type of the file has as many bits, and gives back what was wrapped."""
+    path = folder / "wide.parquet"
+    for kind, dtype, value in (("uint16", "int16", 2**15), ("int8", "uint8", -1), ("uint32", "int32", 2**32 - 1),
+                               ("uint64", "int64", 2**63), ("int64", "int32", 2**31), ("float64", "uint8", -1.0),
+                               ("float64", "float32", 1e39), ("float32", "float16", 1e30), ("int64", "float16", 10**5)):
+        for good in (True, False):
+            pyarrow.parquet.write_table(pyarrow.table({"x": pyarrow.array([1, 2 if good else value], kind)}), path)
+            options = {"files": [str(path)], "dtypes": {"x": dtype}}
+            if not good:
+                refused("data.dtypes: 'x' holds", "Parquet", options)
+                continue
+            (batch,) = run("Parquet", options).values()
+            assert same(batch["x"], numpy.array([1, 2], dtype)), batch
+    pyarrow.parquet.write_table(pyarrow.table({"target": pyarrow.array([1, 2**63], "uint64")}), path)
+    refused("data.dtypes: 'target' holds", "Parquet", {"files": [str(path)]})
+    (batch,) = run("Parquet", {"files": [str(path)], "dtypes": {"target": "float64"}}).values()
+    assert same(batch["target"], numpy.array([1, 2**63], "f8")), batch
+
+
+def columns_of_one_name(folder, draw):
+    """Of two columns of one name none is meant, unless no field takes them."""
+    path = folder / "twice.parquet"
+    columns = [pyarrow.array([1.0, 3.0]), pyarrow.array([2.0, 4.0]), pyarrow.array([0, 1])]
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, names=["x", "x", "y"]), path)
+    for options in ({}, {"fields": {"input": "x"}}, {"fields": {"input": "x*"}}, {"fields": {"input": "y,x"}}):
+        refused("two columns have the name 'x'", "Parquet", {"files": [str(path)], **options})
+    (batch,) = run("Parquet", {"files": [str(path)], "fields": {"input": "y"}}).values()
+    assert batch["input"].tolist() == [[0], [1]], batch
+
+
 def statistics(folder, draw):
     """Row groups that the option where excludes by their statistics are not read: they are damaged, and nobody notices."""
     rows, size = 400, 20
@@ -612,7 +643,7 @@ def damaged(folder, draw):
 
 
 wanted = os.environ.get("LEVIN_TABLES_PARTS", "").split()
-for part in (fields, types, statistics, groups, parquet, hdf5, large, chunks, json_lines, damaged):
+for part in (fields, types, numbers_of_other_types, columns_of_one_name, statistics, groups, parquet, hdf5, large, chunks, json_lines, damaged):
     if wanted and part.__name__ not in wanted:
         continue
     with tempfile.TemporaryDirectory() as scratch:

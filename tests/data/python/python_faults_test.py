@@ -6,15 +6,20 @@ usage: python_faults_test.py TOOL [PART OF A TEST'S NAME]
 import os
 import pathlib
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 
 from python_dataset_runs import (
-    FILE, MARK, check, command, in_order, none_left, pair, processes_of, refused, run, run_tests, same)
+    FILE, HERE, MARK, check, command, in_order, none_left, pair, processes_of, refused, run, run_tests, same)
 
 import torch  # noqa: I001
+
+sys.path.insert(0, str(HERE.parents[2] / "data/python/host"))
+from channel import Channel, Closed  # noqa: E402
 
 
 def test_refusals():
@@ -37,6 +42,20 @@ def test_refusals():
     refused("of_two_shapes", "field 'input' of the samples of a batch: all input arrays must have the same shape")
     for kind, why in (("array", "all input arrays must have the same shape"), ("tensor", "each tensor to be equal size")):
         refused("of_two_shapes_and_no_numbers", "field 'input' of the samples of a batch", why, arguments={"kind": kind})
+
+
+def test_a_channel_that_is_closed_with_unread_answers():
+    """An epoch may end while a worker sends what was asked ahead: no error of the worker, which ends in silence."""
+    for read in (Channel.receive, Channel.receive_numbers, Channel.has_more):
+        levin, worker = socket.socketpair()
+        channel = Channel(worker.detach())
+        channel.send({"batch": 1})
+        levin.close()
+        try:
+            read(channel)
+        except Closed:
+            continue
+        raise AssertionError(read)
 
 
 def test_failures_of_what_was_asked_ahead():
