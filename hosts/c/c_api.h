@@ -207,7 +207,8 @@ LEVIN_API levin_status levin_call_output(levin_call* call, size_t place, levin_a
  * what is wanted: the vector-Jacobian product. Once for each call. */
 LEVIN_API levin_status levin_call_backward(levin_call* call, const levin_array* output_gradients, size_t count);
 /* After backward: the gradient of the input at a place, in the order in which they were given; zeros for one that the
- * outputs do not depend on. Whole numbers have no data. */
+ * outputs do not depend on. Whole numbers have no data. Under 16-mixed they are computed in float16 as they are given:
+ * scale output gradients that are smaller than 6e-8 yourself; those of the weights have the scale of the session. */
 LEVIN_API levin_status levin_call_input_gradient_count(levin_call* call, size_t* count);
 LEVIN_API levin_status levin_call_input_gradient(levin_call* call, size_t place, levin_array* array);
 /* After backward: the gradient of the parameter at a place, with its name; no data for one that is not trained. */

@@ -250,6 +250,18 @@ void read_sessions(RecordedRun& run) {
     run.sessions = std::move(environment["sessions"]);
 }
 
+/// Of a run that has ended and logged to no file here, the summary alone tells where it was.
+void take_place_of_summary(RecordedRun& run) {
+  if (!run.metrics.empty() || !run.summary.is_object()) return;
+  const auto at = [&](const char* name) {
+    const double number = number_of(run.summary.value(name, Json())).value_or(0);
+    return std::isfinite(number) ? number : 0;
+  };
+  run.step = whole(at("global_step"));
+  run.epoch = std::max<int64_t>(whole(at("epochs")) - 1, 0);
+  run.seconds = at("wall_seconds");
+}
+
 std::string status_of(const RecordedRun& run) {
   if (RunLock::holder(run.folder)) return "running";
   if (!run.summary.is_object()) return "killed";
@@ -331,6 +343,8 @@ RecordedRun read_run(const fs::path& folder) {
   if (run.status == "running") {
     run.request = read_run_request(folder);
     run.is_paused = is_marked_paused(folder);
+  } else {
+    take_place_of_summary(run);
   }
   return run;
 }

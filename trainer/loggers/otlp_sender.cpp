@@ -77,7 +77,7 @@ size_t OtlpSender::lost() const {
 
 size_t OtlpSender::waiting() const {
   const std::lock_guard lock(mutex_);
-  return rows_.size();
+  return rows_.size() + under_way_;
 }
 
 void OtlpSender::note_trouble(const std::string& what) {
@@ -96,6 +96,7 @@ std::vector<OtlpRow> OtlpSender::take_rows() {
   std::vector<OtlpRow> taken(std::make_move_iterator(rows_.begin()), std::make_move_iterator(end));
   rows_.erase(rows_.begin(), end);
   is_sending_ = !taken.empty();
+  under_way_ = taken.size();
   return taken;
 }
 
@@ -133,8 +134,10 @@ void OtlpSender::send() {
     nap_until(Clock::now() + as_duration(export_seconds_), /*may_hurry=*/true);
     const std::vector<OtlpRow> rows = take_rows();
     if (rows.empty()) return;
-    if (deliver(rows)) continue;
+    const bool is_delivered = deliver(rows);
     const std::lock_guard lock(mutex_);
+    under_way_ = 0;
+    if (is_delivered) continue;
     lost_ += rows.size();
     if (!hurries_) continue;
     lost_ += rows_.size();  // the collector is away, and the run has ended

@@ -36,7 +36,7 @@ class OtlpSender {
   void send();
   /// The run ends: what waits is sent at once.
   void hurry() { hurries_ = true; }
-  /// Returns how many rows were given up, and how many wait.
+  /// Returns how many rows were given up, and how many wait or are in a request without an answer.
   size_t lost() const;
   size_t waiting() const;
   /// Returns what was wrong first, without headers and passwords; empty if nothing was.
@@ -56,6 +56,7 @@ class OtlpSender {
   std::atomic<bool> hurries_ = false;
   mutable std::mutex mutex_ = {};
   std::deque<OtlpRow> rows_ = {};
+  size_t under_way_ = 0;  ///< rows of the request that is being made
   bool is_sending_ = false;
   size_t lost_ = 0;
   std::string trouble_ = {};

@@ -104,6 +104,22 @@ TEST_CASE("a run is read alike from the lines and from the table of its metrics"
   CHECK(lines.best({"val_loss", levin::MetricMode::Max})->step == 4);
 }
 
+TEST_CASE("a run that logged to no file here is where its summary says") {
+  const TemporaryFolder folder;
+  const fs::path trained = train(folder, 0.05);
+  fs::remove(trained / "metrics.jsonl");
+  const levin::runs::RecordedRun run = levin::runs::read_run(trained);
+  CHECK(run.step == 12);
+  CHECK(run.epoch == 2);
+  CHECK(run.seconds == run.summary["wall_seconds"].get<double>());
+  CHECK(contains(run_program({"ls", folder.path().string()}).out, "completed  3      12 "));
+  write_bytes(trained / "summary.json",
+              R"({"status": "completed", "epochs": "many", "global_step": 1e300, "wall_seconds": null})");
+  const levin::runs::RecordedRun damaged = levin::runs::read_run(trained);
+  CHECK(damaged.epoch == 0);
+  CHECK(damaged.seconds == 0);
+}
+
 TEST_CASE("levin compare prints the changed options and both runs' metrics") {
   const TemporaryFolder folder;
   const fs::path first = train(folder, 0.05), second = train(folder, 0.5);

@@ -168,6 +168,11 @@ def never_stops_a_fit(folder):
         assert "fit completed" in text and reason in text and "rows are lost" in text, (status, text)
         assert collector.requests == [] and time.monotonic() - begin < 30, status
         assert (collector.tried == 1) == (status in (400, 500)), (status, collector.tried)
+    collector = Collector(then=0)  # the end of the fit waits no longer than the request
+    text = fit(folder, logger={"endpoint": collector.address, "patience_seconds": 1})
+    collector.close()
+    rows = len((folder / "run" / f"version_{len(list((folder / 'run').iterdir())) - 1}" / "metrics.jsonl").read_text().splitlines())
+    assert rows > 1 and f"{rows} rows are lost" in text, (rows, text)
     text = fit(folder, logger={"endpoint": "http://user:t0ps3cret@127.0.0.1:1/x"})
     assert "fit completed" in text and "rows are lost" in text, text
     collector = Collector(body=b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}')
