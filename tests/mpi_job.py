@@ -62,8 +62,10 @@ def kill(job):
 
 
 def run(ranks, words, folder, code=0):
-    """Runs a job to its end; returns what it printed."""
+    """Runs a job to its end; returns what it printed. The status of one that fails may be that of a rank that MPICH's mpirun has
+    killed after another one's end."""
     job = start(ranks, words, folder)
     said, _ = job.communicate(timeout=300)
-    assert job.returncode == code, (words, job.returncode, said)
+    killed = code != 0 and MPIRUN.endswith("mpich") and job.returncode == signal.SIGKILL
+    assert job.returncode == code or killed, (words, job.returncode, said)
     return said

@@ -80,7 +80,9 @@ def check_hanging_rank(folder):
 
 def check_absent_rank(folder):
     said = run(folder / "absent", "mpi", "ddp", "absent", code=3)
-    assert "waited 3000 ms for the other ranks to start their session" in said, said
+    # An MPI may end the broadcast of rank 0 without rank 1, which is missed a call later then.
+    reasons = "waited 3000 ms for the other ranks to start their session", "rank 1 did not come"
+    assert any(reason in said for reason in reasons), said
 
 
 def check_weights_between_steps(folder):
