@@ -28,13 +28,18 @@ class Channel:
         self.descriptor = None  # the one that came with the message being read
         self.unread = b""
 
+    @staticmethod
+    def received(function, *arguments):
+        """What a function of the socket receives."""
+        try:
+            return function(*arguments)
+        except ConnectionResetError:  # it was closed with answers in it that levin had not read
+            raise Closed from None
+
     def read(self, count):
         data = b""
         while len(data) < count:
-            try:
-                part, others, _, _ = self.socket.recvmsg(count - len(data), socket.CMSG_SPACE(4))
-            except ConnectionResetError:  # it was closed with answers in it that levin had not read
-                raise Closed from None
+            part, others, _, _ = self.received(self.socket.recvmsg, count - len(data), socket.CMSG_SPACE(4))
             for level, kind, content in others:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     self.descriptor = struct.unpack("i", content[:4])[0]
@@ -51,10 +56,7 @@ class Channel:
     def receive_numbers(self):
         """A message that is whole numbers of 64 bits. No other kind, and no descriptor, comes to this end then."""
         while len(self.unread) < 4 or len(self.unread) < 4 + int.from_bytes(self.unread[:4], "little"):
-            try:
-                part = self.socket.recv(1 << 14)
-            except ConnectionResetError:
-                part = b""
+            part = self.received(self.socket.recv, 1 << 14)
             if not part:
                 raise Closed
             self.unread += part
@@ -66,11 +68,9 @@ class Channel:
         """Whether more has come than was read."""
         if not self.unread:
             try:
-                self.unread = self.socket.recv(1 << 14, socket.MSG_DONTWAIT)
+                self.unread = self.received(self.socket.recv, 1 << 14, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return False
-            except ConnectionResetError:
-                raise Closed from None
         return bool(self.unread)
 
     @staticmethod
