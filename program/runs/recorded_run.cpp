@@ -17,6 +17,7 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace levin::runs {
 namespace {
@@ -253,13 +254,12 @@ void read_sessions(RecordedRun& run) {
 /// Of a run that has ended and logged to no file here, the summary alone tells where it was.
 void take_place_of_summary(RecordedRun& run) {
   if (!run.metrics.empty() || !run.summary.is_object()) return;
-  const auto at = [&](const char* name) {
-    const double number = number_of(run.summary.value(name, Json())).value_or(0);
-    return std::isfinite(number) ? number : 0;
-  };
-  run.step = whole(at("global_step"));
-  run.epoch = std::max<int64_t>(whole(at("epochs")) - 1, 0);
-  run.seconds = at("wall_seconds");
+  Row place;
+  for (const auto& [counter, name] :
+       {std::pair("global_step", "step"), std::pair("epochs", "epoch"), std::pair("wall_seconds", "wall_seconds")})
+    if (const std::optional<double> number = number_of(run.summary.value(counter, Json()))) place[name] = *number;
+  add(place, run);
+  run.epoch = std::max<int64_t>(run.epoch - 1, 0);
 }
 
 std::string status_of(const RecordedRun& run) {
