@@ -50,6 +50,15 @@ levin::data::DataLoader loader(const levin::Batch& batch, int64_t batch_size = 8
   return levin::data::DataLoader(levin::data::TensorDataset(batch), {.batch_size = batch_size});
 }
 
+/// Trains a classifier of 30 images with these metrics, from a checkpoint unless `from` is empty; returns what it
+/// logged last.
+levin::Metrics fit_images(const Json& metrics, const levin::TrainerOptions& options, const std::string& from) {
+  const levin::Batch data = images(30);
+  torch::manual_seed(6);
+  levin::nn::ImageClassifier module(classifier_options(metrics));
+  return levin::Trainer(options).fit(module, loader(data), loader(data), from).metrics;
+}
+
 /// What `forward` gives for the batches of `loader`; those of another size are rounded otherwise.
 template <class Forward>
 at::Tensor predictions(levin::LightningModule& module, const levin::Batch& batch, const Forward& forward) {
@@ -205,15 +214,12 @@ TEST_CASE("a run that is resumed in a validation, or between two, logs what the 
                         {{"class", "MinMax"}, {"metric", "accuracy"}},
                         {{"class", "Running"}, {"metric", "f1"}, {"window", 3}, {"train", true}},
                         {{"class", "BootStrapper"}, {"metric", "recall"}, {"num_bootstraps", 3}}};
-  const levin::Batch data = images(30);
   const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 4;
   const auto run = [&](std::vector<levin::CallbackEntry> callbacks, const std::string& from) {
-    torch::manual_seed(6);
-    levin::nn::ImageClassifier module(classifier_options(metrics));
-    levin::TrainerOptions options = quiet(folder);
-    options.max_epochs = 4;
     options.callbacks = std::move(callbacks);
-    return levin::Trainer(options).fit(module, loader(data), loader(data), from).metrics;
+    return fit_images(metrics, options, from);
   };
   // Four batches make a validation.
   const std::map<int, const char*> files = {{6, "within.ckpt"}, {8, "last_batch.ckpt"}};
@@ -234,16 +240,13 @@ TEST_CASE("a run that is resumed in a validation, or between two, logs what the 
 
 TEST_CASE("the sanity check, which a resumed run does not repeat, moves no draws of the first validation") {
   const Json metrics = {{{"class", "BootStrapper"}, {"metric", "recall"}, {"num_bootstraps", 3}}};
-  const levin::Batch data = images(30);
   const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 1;
+  options.num_sanity_val_steps = 2;
   const auto run = [&](std::vector<levin::CallbackEntry> callbacks, const std::string& from) {
-    torch::manual_seed(6);
-    levin::nn::ImageClassifier module(classifier_options(metrics));
-    levin::TrainerOptions options = quiet(folder);
-    options.max_epochs = 1;
-    options.num_sanity_val_steps = 2;
     options.callbacks = std::move(callbacks);
-    return levin::Trainer(options).fit(module, loader(data), loader(data), from).metrics;
+    return fit_images(metrics, options, from);
   };
   const std::string file = (folder / "second.ckpt").string();
   const levin::LambdaCallback in_training({.on_train_batch_end = [&](levin::Run& present) {
