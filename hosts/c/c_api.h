@@ -302,7 +302,7 @@ LEVIN_API levin_status levin_session_next(levin_session* session, int32_t* wante
  * `result` may be null. */
 LEVIN_API levin_status levin_session_step(levin_session* session, const levin_array* inputs, size_t count,
                                           levin_step_result* result);
-/* Trains on the host's own loss: the gradients that levin_call_backward was given go on to the weights. `loss` is its
+/* Trains on the host's own loss: the gradients that levin_call_backward was given reach the weights. `loss` is its
  * value, for logs and the watch on NaN. Each call belongs to this session and has had its backward; it is used up. */
 LEVIN_API levin_status levin_session_step_calls(levin_session* session, double loss, levin_call* const* calls,
                                                 size_t count, levin_step_result* result);

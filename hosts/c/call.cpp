@@ -2,10 +2,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/hosts/c/status.h>
-#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <optional>
 #include <utility>
 
 namespace levin::c {
@@ -47,8 +45,7 @@ Call::Call(const Model& model, const levin_array* inputs, size_t count, const As
     batch.set(entry, leaf);
   }
   Batch result;
-  std::optional<parallel::WatchScope> watched;
-  if (has_divided_weights_) watched.emplace();
+  const auto gathering = gather_weights(has_divided_weights_);
   context([&] { result = called(batch); });
   outputs_.set(result);  // which refuses what are no tensors
   for (const std::string& entry : result.names()) graph_outputs_.push_back(result[entry]);
@@ -87,7 +84,7 @@ void Call::backward(const levin_array* gradients, size_t count) {
 void Call::take_gradients(NamedTensors& inputs, NamedTensors& weights) const {
   std::vector<at::Tensor> outputs, of_outputs, sources;
   for (size_t i = 0; i < graph_outputs_.size(); ++i) {
-    if (!reaches_weights(i)) continue;
+    if (!takes_gradient(i)) continue;
     outputs.push_back(graph_outputs_[i]);
     of_outputs.push_back(gradients_[i].to(graph_outputs_[i].scalar_type()));
   }
@@ -97,8 +94,7 @@ void Call::take_gradients(NamedTensors& inputs, NamedTensors& weights) const {
   std::vector<at::Tensor> found(sources.size());
   if (!sources.empty() && !outputs.empty()) {
     const at::AutoGradMode with_gradients(true);
-    std::optional<parallel::WatchScope> watched;
-    if (has_divided_weights_) watched.emplace();
+    const auto gathering = gather_weights(has_divided_weights_);
     found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
                                   /*create_graph=*/false, /*allow_unused=*/true);
   }
@@ -120,7 +116,7 @@ const Results& Call::after_backward(const Results& results) const {
   return results;
 }
 
-bool Call::reaches_weights(size_t output) const {
+bool Call::takes_gradient(size_t output) const {
   return gradients_[output].defined() && graph_outputs_[output].requires_grad();
 }
 
@@ -128,7 +124,7 @@ bool Call::has_loss() const {
   if (!has_gradients_) throw UsageError("a call has had no backward: give the gradients of its outputs first");
   if (is_used_) throw UsageError("a call was used for a step already");
   for (size_t i = 0; i < graph_outputs_.size(); ++i)
-    if (reaches_weights(i)) return true;
+    if (takes_gradient(i)) return true;
   return false;
 }
 
@@ -137,7 +133,7 @@ at::Tensor Call::surrogate_loss() {
   if (!has_loss()) return loss;
   is_used_ = true;
   for (size_t i = 0; i < graph_outputs_.size(); ++i) {
-    if (!reaches_weights(i)) continue;
+    if (!takes_gradient(i)) continue;
     const at::Tensor part = (graph_outputs_[i].to(gradients_[i].scalar_type()) * gradients_[i]).sum();
     loss = loss.defined() ? loss + part : part;
   }

@@ -31,7 +31,7 @@ class Call {
   const Results& input_gradients() const { return after_backward(input_gradients_); }
   const Results& weight_gradients() const { return after_backward(weight_gradients_); }
 
-  /// Returns whether the outputs have a gradient that goes on to the weights. Throws as `surrogate_loss`.
+  /// Returns whether backward has a gradient to give to what the outputs depend on. Throws as `surrogate_loss` does.
   bool has_loss() const;
   /// Returns what has the gradient of the outputs times their gradients, in float32 or more: its backward adds the
   /// host's gradients to the weights'. Throws levin::UsageError before `backward`, and at the second time.
@@ -40,7 +40,8 @@ class Call {
 
  private:
   const Results& after_backward(const Results& results) const;
-  bool reaches_weights(size_t output) const;
+  /// Returns whether the host has given a gradient of this output, and the output depends on something that takes it.
+  bool takes_gradient(size_t output) const;
   at::Tensor gradient_for(size_t output, const levin_array& gradient) const;
   /// Puts in the place of each tensor that requires one its gradient, by those of the outputs, and nothing in the place
   /// of the others.

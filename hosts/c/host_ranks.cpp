@@ -28,7 +28,7 @@ void put(const std::string& text, std::span<char> place) {
 }
 
 /// Returns whether the operation has ended within this time.
-bool ends_within(HostTransport::Request& request, std::chrono::milliseconds timeout) {
+bool ends_in_time(HostTransport::Request& request, std::chrono::milliseconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (!request.test()) {
     if (std::chrono::steady_clock::now() >= until) return false;
@@ -58,7 +58,7 @@ void HostRanks::meet(std::chrono::milliseconds timeout) {
                                           .from = &meeting,
                                           .to = &meeting,
                                           .count = static_cast<int64_t>(sizeof meeting)});
-  if (!ends_within(*request, timeout)) {
+  if (!ends_in_time(*request, timeout)) {
     memory.release();  // the operation, which cannot be taken back, may still write to it
     throw Error("rank ", ranks_.rank, " waited ", timeout.count(),
                 " ms for the other ranks to start their session; one has ended, hangs, or has not called "

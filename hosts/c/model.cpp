@@ -4,7 +4,6 @@
 #include <levin/core/state/state.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/status.h>
-#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/weights.h>
@@ -44,6 +43,10 @@ c10::Device ModuleInputs::device() const { return real_.defined() ? real_.device
 
 bool ModuleInputs::are_weights_divided() const { return parallel::own_part(real_).values.defined(); }
 
+std::optional<parallel::WatchScope> gather_weights(bool are_divided) {
+  return are_divided ? std::optional<parallel::WatchScope>(std::in_place) : std::optional<parallel::WatchScope>();
+}
+
 BatchFunction function_of(LightningModule& module, const std::string& name) {
   // The result of a program's predict_step is that of its forward.
   if (name == "predict_step" || (name == "forward" && dynamic_cast<ImportedModule*>(&module) != nullptr))
@@ -66,8 +69,7 @@ Batch Model::evaluate(const BatchFunction& function, const Batch& batch) {
     if (changes) modes_->restore();
   });
   if (changes) module_->eval();
-  std::optional<parallel::WatchScope> watched;
-  if (inputs_.are_weights_divided()) watched.emplace();
+  const auto gathering = gather_weights(inputs_.are_weights_divided());
   return function(batch.to(inputs_.device()));
 }
 

@@ -3,6 +3,7 @@
 #include <levin/hosts/c/handles.h>
 #include <levin/hosts/c/signature.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/modules/training_modes.h>
 
 #include <memory>
@@ -20,14 +21,18 @@ class ModuleInputs {
   InputDtypes dtypes() const;
   /// Returns the device of the module, also outside of a run.
   c10::Device device() const;
-  /// Returns whether a rank has a part of the weights alone, as between the steps of fsdp. What uses the weights is
-  /// then done in a parallel::WatchScope, by all ranks.
+  /// Returns whether a rank has a part of the weights alone, as between the steps of fsdp. What uses the weights then
+  /// does so in the scope of `gather_weights`.
   bool are_weights_divided() const;
 
  private:
   at::Tensor real_ = {};  ///< the first parameter of floating point; undefined: there is none
   bool long_indices_;
 };
+
+/// Returns a scope in which operations gather divided weights from the ranks, which all enter it; none for whole
+/// weights, whose operations it would slow.
+std::optional<parallel::WatchScope> gather_weights(bool are_divided);
 
 /// A module for the host, and what its newest call left.
 class Model {

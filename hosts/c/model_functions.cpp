@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <deque>
-#include <optional>
 #include <vector>
 
 using namespace levin::c;
@@ -20,8 +19,7 @@ namespace {
 /// Calls `visit` with each floating-point weight and where it begins in a flat array; returns the number of elements.
 template <class Visit>
 int64_t visit_weights(Model& model, const Visit& visit) {
-  std::optional<levin::parallel::WatchScope> watched;
-  if (model.inputs().are_weights_divided()) watched.emplace();
+  const auto gathering = gather_weights(model.inputs().are_weights_divided());
   int64_t begin = 0;
   for (const auto& [name, value] : levin::module_state_dict(*model.module()).to_dict()) {
     if (!value.is_tensor() || !at::isFloatingType(value.to_tensor().scalar_type())) continue;
